@@ -23,7 +23,6 @@ import numpy as np
 from experiments._store import MISSING, as_stored, chosen, file_for_kernels, fixed_kernels, make_parts, replace
 from gru_book.models.word_reader import (
     word_reader_accuracy,
-    word_reader_forward,
     word_reader_init,
     word_reader_loss,
     word_reader_z,
@@ -39,7 +38,6 @@ from gru_book.tasks.words import (
     batches,
     either_way,
     encode,
-    endings,
     pairs_of,
     split,
     words,
@@ -236,29 +234,6 @@ def after(found: Words) -> Row:
 # --------------------------------------------------------------------------------------------------------- latches
 
 
-def auc(high: Any, low: Any) -> float:
-    """Share of pairs, one number of each row, in which the first is the higher; a tie counts half."""
-    ranks = np.unique(np.concatenate([high, low]), return_inverse=True, return_counts=True)
-    _, place, count = ranks
-    middle = np.cumsum(count) - (count - 1) / 2
-    return float((middle[place[: len(high)]].sum() - len(high) * (len(high) + 1) / 2) / (len(high) * len(low)))
-
-
-def seen(pairs: Sequence[Pair], run: str) -> tuple[Any, Any]:
-    """Places (T, N) in a batch: where a run of letters ended before, and where it has not come yet."""
-    ends = endings(pairs, run)
-    inside = np.arange(len(ends))[:, None] < encode(pairs).lengths
-    so_far = np.cumsum(ends, axis=0) > 0
-    return so_far & ~ends & inside, ~so_far & inside
-
-
-def remembers(m: Bundle, pairs: Sequence[Pair], run: str, units: Sequence[int] = range(64)) -> Any:
-    """For each of some units, the AUC of h: is it higher where the run of letters was seen than where it was not?"""
-    later, before = seen(pairs, run)
-    hs = word_reader_forward(m, *encode(pairs)[:2]).hs[:, :, units]
-    return np.array([auc(hs[later][:, u], hs[before][:, u]) for u in range(len(units))])
-
-
 def latch(m: Bundle, run: str = "ä") -> Row:
     """The unit whose z swings most at a run of letters on training words; on test words, its mean z at and after it."""
     at, later = word_reader_z(m, parts().train, run)
@@ -380,25 +355,14 @@ def measured(m: Bundle) -> Row:
     }
 
 
-def noted(m: Bundle, run: str = "sch", few: int = 3000) -> Row:
-    """The unit that on training words tells best whether a run of letters came, by a high h; measured on test words."""
-    train_words, test = front_words().train, front_words().test
-    some = [train_words[i] for i in np.random.default_rng(1).choice(len(train_words), few, replace=False)]
-    score = remembers(m, some, run)
-    u = int(np.abs(score - 0.5).argmax())
-    row: Row = {"run": run, "unit": u, "train": float(score[u]), "auc": float(remembers(m, test, run, [u])[0])}
-    return row | {"without": without(m, test, u)}
-
-
-def without(m: Bundle, pairs: Sequence[Pair], unit: int) -> float:
-    """Share of pairs that are right at the end if a unit's state is held at 0."""
-    tokens, lengths, ys = encode(pairs)
-    h, end = np.zeros((len(pairs), m.rnn.H)), np.zeros((len(pairs), m.rnn.H))
-    for t, row in enumerate(tokens):
-        h, _ = gru_step(m.embed.E[row], h, m.rnn)
-        h[:, unit] = 0
-        end[lengths == t + 1] = h[lengths == t + 1]
-    return float(((end @ m.out.W + m.out.b).argmax(axis=1) == ys).mean())
+def counted() -> Row:
+    """Naive Bayes on runs of up to four letters: shares right as in `measured`."""
+    counts = {name: value for name, value in after(front_words()).items() if name.endswith("test")}
+    model = bayes(ngrams(4)).fit(*zip(*front_words().train, strict=True))
+    test, common = front_words().test, set(everyday())
+    for name, pairs in (("end", test), ("everyday", [pair for pair in test if pair in common])):
+        counts[name] = model.score(*zip(*pairs, strict=True))
+    return counts
 
 
 def store_net() -> None:
@@ -420,12 +384,8 @@ def store_net() -> None:
         "arrays": {name: rounded(a) for name, a in arrays.items()},
     }
     m = restored(net)
-    counts = {name: value for name, value in after(front_words()).items() if name.endswith("test")}
-    end = bayes(ngrams(4)).fit(*zip(*front_words().train, strict=True))
-    counts["end"] = end.score(*zip(*front_words().test, strict=True))
-    net["measured"] = as_stored({"8 bits": measured(m), "float32": tried[seed][0], "counts": counts})
+    net["measured"] = as_stored({"8 bits": measured(m), "float32": tried[seed][0], "counts": counted()})
     net["tried"] = [as_stored([row["validation"], row["test"]]) for row, _ in tried]
-    net["noted"] = as_stored(noted(m))
     replace(NET, json.dumps(net, ensure_ascii=False, separators=(",", ":")) + "\n")
     print(f"net: {net['measured']}, {NET.stat().st_size} bytes", flush=True)
 

@@ -103,6 +103,7 @@ def test_eight_bits_change_the_error_by_less_than_the_page_says():
     shown = "".join("".join(out.get("text", "")) for cell in stored for out in cell.get("outputs", []))
     before, after = map(float, re.search(r"error: ([\d.]+), stored in eight bits ([\d.]+)", shown).groups())
     assert abs(before - after) < 0.001
+    assert "bytes, then 4,720, with scales and biases" in shown  # the front page says so too
 
 
 # ------------------------------------------------------------------------------------------------ made again

@@ -1,7 +1,6 @@
 """The reader: the page computes what the library does of the stored net, and says what is true of it."""
 
 import gzip
-import re
 from pathlib import Path
 
 import numpy as np
@@ -59,27 +58,45 @@ def test_what_is_typed_is_read_in_lower_case_and_composed(inside):
         assert "".join(inside("reader")("lettersOf", typed)) == letters
 
 
-def test_words_to_try_were_kept_from_training_are_right_and_turn_on_one_letter(inside):
+def test_a_letter_at_which_nothing_is_written_might_as_well_not_be_there():
+    for t in range(1, 10):
+        word = "hebräisch"
+        kept, left_out = by_the_library(word, t), by_the_library(word[: t - 1] + word[t:])
+        for a, b in zip(kept[t:], left_out[t - 1 :], strict=True):
+            np.testing.assert_allclose(a["p"], b["p"], rtol=0, atol=1e-12)
+
+
+def test_words_to_try_were_kept_from_training_and_are_right_but_for_those_that_say_so(inside):
     found = experiment.front_words()
     language = dict(found.test)
     assert not {word for word, _ in found.train} & READER["presets"].keys()
-    assert READER["right"].keys() == READER["presets"].keys()
+    assert READER["right"].keys() == READER["presets"].keys() > set(READER["missed"]) == {"water"}
     for word in READER["presets"]:
         assert READER["right"][word] == NET["languages"][language[word]]
         p = by_the_library(word)[-1]["p"]
-        assert p.argmax() == language[word] and p.max() > 0.9, word
         kept = inside("reader")("telling", word)
         ends = [by_the_library(word, t)[-1]["p"] for t in range(1, len(word) + 1)]
         assert kept == 1 + np.argmax([np.abs(end - p).sum() for end in ends])
+        if word in READER["missed"]:
+            assert p.argmax() != language[word] and p.max() > READER["sure"], word
+            continue
+        assert p.argmax() == language[word] and p.max() > 0.9, word
         assert ends[kept - 1].argmax() != language[word], word
-        if word == READER["start"]["word"]:  # the front page says what happens
-            intro = (Path(__file__).parents[1] / "book_text" / "intro.md").read_text("utf8")
-            said = READER["words"][NET["languages"][ends[kept - 1].argmax()]]
-            assert re.search(rf"Press the \*{word[kept - 1]}\*, .* the answer is {said}\.", intro)
-            assert {p.argmax() for t, p in enumerate(ends, 1) if t != kept} == {language[word]}  # "any other letter"
-            measured = NET["measured"]
-            assert f"{measured['8 bits']['test']:.2f} {measured['counts']['end']:.2f}" == "0.68 0.73"
-            assert f"{measured['8 bits']['everyday']:.2f}" == "0.59"
+
+
+def test_the_front_page_says_what_comes_of_its_word_and_how_good_the_net_is(inside):
+    intro = (Path(__file__).parents[1] / "book_text" / "intro.md").read_text("utf8")
+    word = READER["start"]["word"]
+    kept, german = inside("reader")("telling", word), NET["languages"].index("de")
+    assert f"Press the *{word[kept - 1]}*, " in intro and ", and the answer is unsure.\n" in intro
+    assert "Leave out any other letter, and it is still German." in intro
+    for t in range(1, len(word) + 1):
+        p = by_the_library(word, t)[-1]["p"]
+        assert p.max() < READER["sure"] if t == kept else p.argmax() == german and p.max() > READER["sure"]
+    own, counts = NET["measured"]["8 bits"], NET["measured"]["counts"]
+    assert own["words"][0] == 2760 and word not in experiment.everyday()
+    assert f"{own['test']:.2f} {counts['end']:.2f}" == "0.68 0.73"
+    assert f"{own['everyday']:.2f} {counts['everyday']:.2f}" == "0.59 0.64"
 
 
 def test_the_opened_cell_is_this_units_step(inside):
@@ -98,8 +115,8 @@ def test_two_beliefs_that_share_nothing_are_one_apart(inside):
 
 
 @pytest.mark.slow
-def test_the_unit_is_chosen_and_measured_as_the_page_says():
-    assert experiment.as_stored(experiment.noted(experiment.restored(NET))) == NET["noted"]
+def test_counts_get_right_what_is_stored():
+    assert experiment.as_stored(experiment.counted()) == NET["measured"]["counts"]
 
 
 def test_with_its_weights_it_takes_at_most_60_kilobytes_to_send():
@@ -116,14 +133,16 @@ def sentence(page):
 def test_the_reader_types_presses_a_letter_and_looks_at_one(visit):
     page = visit(ReaderExplorer(), reduced_motion="reduce")
     page.locator("input[type=text]").fill("Séoul")
-    assert sentence(page) == "After “s” it says English 21 %; “é” turns it to French, 70 %. At the end: French 98 %."
+    assert sentence(page) == "Unsure after “s”; “é” turns it to French, 98 % at the end."
+    page.get_by_text("Press “é”: the answer turns to English.").wait_for()  # it is looked for when nobody types
     page.locator("[data-t='2']").click()
     assert state_in(page, "reader") | {"unit": 0} == {"word": "Séoul", "kept": 2, "at": 19, "unit": 0}
-    assert "z = 1) the net has read “soul”: English 89 %, no longer French 98 %." in sentence(page)
+    assert sentence(page) == "As if it had read “soul”: English 89 %, no longer French."
+    assert page.locator(".ex-press-this").text_content() == "Press “é” again, and it is read."
     assert page.locator(".ex-ghost").count() == 2
     page.locator("[data-t='4']").hover()
-    assert sentence(page).startswith("After “sou” it says ")
-    assert page.locator(".ex-frame").count() == 2  # around the letter with its belief, and around its unit
+    assert sentence(page).startswith("After “sou” it is unsure: ")
+    assert page.locator(".ex-frame").count() == 1  # around the letter with its belief
     page.locator("[data-t='2']").press("Enter")
     assert state_in(page, "reader")["kept"] == 0
 
@@ -135,10 +154,26 @@ def test_bands_are_named_the_list_shows_their_shades_and_a_word_to_try_its_langu
     key = page.locator(".ex-read .ex-swatch").first.get_attribute("class")
     assert "ex-band-0" in key and page.locator(".ex-lead").text_content().startswith("German")
     assert page.locator("[data-preset='szkoła'] small").text_content() == "Polish"
-    said = "unit 43 of 64", "tells whether", "sch has come"
-    assert all(page.locator(".ex-read", has_text=one).count() == 1 for one in said)
-    put(page, {"word": "cumpleaños"})  # there h is high without it
-    assert page.locator(".ex-read", has_text="tells whether").count() == 0
+    assert page.locator("[data-preset='water'] small").text_content() == "English, guessed wrong"
+
+
+def test_letters_look_pressable_and_the_one_that_most_turns_more_so(visit):
+    page = visit(ReaderExplorer(), reduced_motion="reduce")
+    assert page.locator(".ex-press").count() == page.locator(".ex-keys button").count() == 10
+    letter, edge = (page.locator(one).bounding_box() for one in ("[data-t='8']", ".ex-most"))
+    assert abs(letter["x"] + letter["width"] / 2 - edge["x"] - edge["width"] / 2) < 1
+    assert page.locator(".ex-press-this").text_content() == "Press “c”: the answer turns unsure."
+    page.locator("[data-t='8']").click()
+    assert page.locator(".ex-pressed").count() == 1 and page.locator(".ex-most").count() == 0
+    assert sentence(page) == "As if it had read “hebräish”: unsure, Swedish 44 %, Finnish 35 %."
+
+
+def test_below_one_half_it_is_unsure_wherever_that_is_said(visit):
+    page = visit(ReaderExplorer(), reduced_motion="reduce")
+    page.locator("[data-t='7']").hover()
+    assert sentence(page) == "After “hebräis” it is unsure: Finnish 44 %, German 34 %."
+    put(page, {"word": "kinder"})
+    assert sentence(page).startswith("At the end of the word it is unsure: German 24 %, ")
 
 
 def test_letters_it_never_saw_are_struck_out_and_named(visit):
@@ -168,44 +203,44 @@ def test_letters_can_be_walked_and_kept_from_the_keyboard(visit):
 WATCHED = """<script>{
   const timer = setTimeout;
   window.setTimeout = (call, time) => timer(call, time / 4);
-  window.plates = () => document.querySelectorAll('.ex-read .ex-plates').length;
+  window.bars = () => document.querySelectorAll('.ex-read .ex-written').length;
   window.seen = [];
   window.drawn = (see) => {
     const watch = new MutationObserver(() => see(watch));
     watch.observe(document.querySelector('.ex-read'), { childList: true });
   };
-  const look = () => window.seen.push([window.plates(), document.querySelector('.ex-say').textContent]);
+  const look = () => window.seen.push([window.bars(), document.querySelector('.ex-say').textContent]);
   addEventListener('DOMContentLoaded', () => { look(); window.drawn(look); });
 }</script>"""
 
 
 def test_it_plays_once_by_itself_and_every_sentence_is_true_of_its_drawing(visit):
     page = visit(ReaderExplorer(), before=WATCHED, reduced_motion="no-preference")
-    page.wait_for_function("seen.some(([count]) => count === 0) && plates() === 10")
+    page.wait_for_function("seen.some(([count]) => count === 0) && bars() === 10")
     page.wait_for_timeout(400)
     seen = page.evaluate("seen")
     shown = [count for count, _ in seen]
     assert [b for a, b in zip([None, *shown], shown, strict=False) if a != b] == [10, *range(11)]
     for count, text in seen:
-        wanted = {0: "Type a word", 10: "After “hebräis” it says Finnish"}
-        assert text.startswith(wanted.get(count, f"After “{'hebräisch'[:count]}” it says ")), (count, text)
+        wanted = {0: "Type a word", 10: "Unsure after “hebräis”; “c” turns it to German"}
+        assert text.startswith(wanted.get(count, f"After “{'hebräisch'[:count]}” it ")), (count, text)
 
 
 # Types a word when the second letter is drawn. It is in the page from the beginning: a busy machine asks too late.
 TYPES = """<script>addEventListener('DOMContentLoaded', () => drawn((watch) => {
-  if (plates() !== 2) return;
+  if (bars() !== 2) return;
   watch.disconnect();
   const input = document.querySelector('input[type=text]');
   input.value = 'szko';
   input.dispatchEvent(new Event('input', { bubbles: true }));
-  window.typed = plates();
+  window.typed = bars();
 }))</script>"""
 
 
 def test_typing_stops_the_playing(visit):
     page = visit(ReaderExplorer(), before=WATCHED + TYPES, reduced_motion="no-preference")
     page.wait_for_function("window.typed")
-    assert page.evaluate("typed") == 5 and sentence(page).endswith("%.")
+    assert page.evaluate("typed") == 5 and sentence(page).endswith(" % at the end.")
 
 
 def test_the_belief_flows_when_a_letter_is_pressed_and_then_nothing_moves(visit):
@@ -217,27 +252,26 @@ def test_the_belief_flows_when_a_letter_is_pressed_and_then_nothing_moves(visit)
     assert page.evaluate("seen.length") == 0
 
 
-def test_the_small_print_has_the_measured_numbers(visit):
-    text = visit(ReaderExplorer(), reduced_motion="reduce").locator(".ex-note").text_content().replace("\u00a0", " ")
+def test_the_fold_says_how_good_it_is(visit):
+    fold = visit(ReaderExplorer(), reduced_motion="reduce").locator("details").last
+    text, table = (fold.locator(one).text_content().replace("\u00a0", " ") for one in (".ex-note", "table"))
     own, counts = NET["measured"]["8 bits"], NET["measured"]["counts"]
     found = experiment.front_words()
-    beginnings = {word[:3] for word, _ in found.train}
-    assert own["words"][0] == len(found.test) and not any(word[:3] in beginnings for word, _ in found.test)
+    beginnings, common = {word[:3] for word, _ in found.train}, set(experiment.everyday())
+    assert not any(word[:3] in beginnings for word, _ in found.test)
+    assert own["words"] == [len(found.test), len([pair for pair in found.test if pair in common])]
     assert "English, German, French, Spanish, Swedish, Finnish, Hungarian, Polish and Turkish." in text
-    assert f"as one of the {own['words'][0]:,} test words. Of these it gets {100 * own['test']:.1f} % right" in text
-    assert f"four letters, {100 * counts['end']:.1f} %." in text
-    row = NET["noted"]
-    assert row["unit"] == READER["start"]["unit"] and f"Unit {row['unit']} was chosen on words from training" in text
-    assert f"whether “{row['run']}” has come" in text and f"in {100 * row['auc']:.1f} % of such pairs." in text
-    assert f"held at 0 the net still gets {100 * row['without']:.1f} % right" in text
+    for shares in ((own["test"], own["everyday"]), (counts["end"], counts["everyday"])):
+        assert "".join(f"{100 * v:.1f} %" for v in shares) in table
+    assert f"{own['words'][0]:,} test wordsthe {own['words'][1]} everyday words among them" in table
 
 
 def test_the_picture_the_slider_and_the_opened_letter_play_together(visit):
-    see = """() => drawn(() => window.at.push([plates(), document.querySelector('input[data-key=at]').value,
+    see = """() => drawn(() => window.at.push([bars(), document.querySelector('input[data-key=at]').value,
       document.querySelector('summary').textContent]))"""
     page = visit(ReaderExplorer(), before=WATCHED, reduced_motion="no-preference")
     page.evaluate(f"window.at = []; ({see})()")
-    page.wait_for_function("at.some(([count]) => count === 5) && plates() === 10")
+    page.wait_for_function("at.some(([count]) => count === 5) && bars() === 10")
     page.wait_for_timeout(200)
     found = page.evaluate("at")
     for count, at, name in found:

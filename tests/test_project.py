@@ -144,7 +144,7 @@ def test_version_and_date_are_the_same_everywhere() -> None:
 def test_what_a_reader_is_told_to_install_is_there(document: str) -> None:
     text = (ROOT / document).read_text("utf8")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
-    assert "gru-book" in text and "./gru_book" in text
+    assert "gru-book" in text and "pip install . ./gru_book jupyterlab" in text
     assert f"Python {project['requires-python'].removeprefix('>=')} or newer" in text
 
 

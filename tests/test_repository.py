@@ -75,7 +75,7 @@ def test_a_page_has_the_buttons_of_its_host(
     tmp_path: Path, url: str, environment: dict[str, str], links: set[str]
 ) -> None:
     (tmp_path / "book").mkdir()
-    (tmp_path / "book" / "04-gru-forward.md").write_text("# The GRU\n", "utf8")
+    (tmp_path / "book" / "04-gru-forward.md").write_text("# The GRU\n\nIn {repository}`its folder`.\n", "utf8")
     (tmp_path / "conf.py").write_text(CONF.replace('"repository_url": ""', f'"repository_url": "{url}"'), "utf8")
     done = sphinx("-q", str(tmp_path), str(tmp_path / "out"), **environment)
     assert done.returncode == 0, done.stderr
@@ -83,6 +83,8 @@ def test_a_page_has_the_buttons_of_its_host(
     found = {page_checks.value(link, "href") for link in page.css("a[href]")}
     named = {link.partition("?issue[")[0] for link in found if re.search("github|gitlab|colab|binder", link)}
     assert named == links
+    in_words = [page_checks.value(a, "href") for a in page.css("a[href]") if a.text() == "its folder"]
+    assert "In its folder." in page.text() and in_words == sorted({GITHUB, GITLAB} & links)
 
 
 def test_the_form_for_issues_takes_the_page_that_the_button_names() -> None:

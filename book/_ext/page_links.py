@@ -86,7 +86,7 @@ def write_again(_app: Sphinx, env: Any) -> list[str]:
 
 class Routes(SphinxDirective):
     """``{routes}``: the routes of the map, each with its pages and the time that they take together; or, with
-    ``:short:``, what each is for, how long it takes and where it begins."""
+    ``:short:``, what each is for, how long it takes and where it begins; its name leads to the map."""
 
     option_spec: ClassVar = {"short": directives.flag}
 
@@ -96,7 +96,14 @@ class Routes(SphinxDirective):
         routes = pages.settings("page_links.yml")["routes"]
         if "short" in self.options:
             there = {_name(page) for page in self.env.found_docs}
-            return parsed(self, "\n".join(_short(r) for r in routes.values() if there.issuperset(r["pages"])))
+            here = {name: r for name, r in routes.items() if there.issuperset(r["pages"])}
+            found = parsed(self, "\n".join(map(_short, here.values())))
+            titles = (title for part in found for title in part.findall(nodes.strong))
+            for name, title in zip(here, list(titles), strict=True):
+                link = nodes.reference("", "", refuri=f"map.html#route-{name}")
+                title.replace_self(link)
+                link += title
+            return found
         return [section(f"route-{name}", route["title"], parsed(self, _route(route))) for name, route in routes.items()]
 
 

@@ -1,11 +1,11 @@
 """Buttons that lead to the project's repository, on every page, once it is known where that is.
 
 ``repository.url`` in ``_config.yml`` says it. While it is empty, a build in GitHub's CI takes the repository that it
-runs in, so a fork need not write its address; any other build has none, and no page names a repository. With an address
-each page gets buttons to the repository, to an issue about the page and to the page's source. A chapter's source is its
-text in ``book_text``, from which its notebook is made. On GitHub each chapter also gets buttons that open its
-notebook on Colab and Binder, from the branch `NOTEBOOKS`, to which the workflow pushes what
-``tools/notebooks_to_host.py`` makes.
+runs in, so a fork need not write its address; any other build has none, and no page names a repository. With an
+address each page gets buttons to the repository, to an issue about the page and to the page's source, and the role
+``{repository}`` links its words to it. A chapter's source is its text in ``book_text``, from which its notebook is
+made. On GitHub each chapter also gets buttons that open its notebook on Colab and Binder, from the branch
+`NOTEBOOKS`, to which the workflow pushes what ``tools/notebooks_to_host.py`` makes.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import re
 from typing import Any
 
 from chapter_numbers import is_chapter
+from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ExtensionError
+from sphinx.util.docutils import SphinxRole
 
 from gru_lib import __version__ as VERSION
 
@@ -77,6 +79,15 @@ def add_buttons(app: Sphinx, pagename: str, _template: str, context: dict[str, A
     context["gru_run"] = launchers(url, f"{pagename.rpartition('/')[2]}.ipynb") if is_chapter(pagename) else []
 
 
+class Repository(SphinxRole):
+    """``{repository}`` with words: they lead to the repository, once it is known where that is."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Return a link, or the words alone."""
+        url = self.config.gru_repository
+        return [nodes.reference("", self.text, refuri=url) if url else nodes.inline("", self.text)], []
+
+
 def find(_app: Sphinx, config: Config) -> None:
     """Take the address from where Jupyter Book puts it for its theme."""
     config.gru_repository = address(config.html_theme_options.get("repository_url", ""))
@@ -87,7 +98,8 @@ def find(_app: Sphinx, config: Config) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension."""
     for name in ("gru_repository", "gru_branch"):
-        app.add_config_value(name, "", "html")
+        app.add_config_value(name, "", "env")
+    app.add_role("repository", Repository())
     app.connect("config-inited", find)
     app.connect("html-page-context", add_buttons)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,8 +2,8 @@
 // The reader, drawn and told: a scene becomes the marks of the drawing and the sentence below it.
 import NET from "./../results/words_net.json";
 import READER from "./reader.json";
-import { across, bar, box, dyed, escaped, frame, label, num, path, signedBar } from "./draw.mjs";
-import { fill, fixed, percent } from "./explorer.mjs";
+import { bar, escaped, frame, label, num, path, tank } from "./draw.mjs";
+import { fill, percent } from "./explorer.mjs";
 import { clamp } from "./gru-math.mjs";
 import { ranked, TOKENS } from "./reader-net.mjs";
 /** @import { Vector } from "./gru-math.mjs" */
@@ -57,40 +57,33 @@ export function draw(it) {
   const bands = bandsOf(o);
 
   const full = Math.min(36, column - 8);
-  const gateY = L.plates + 16 + L.flow / 2;
-  if (L.slim) out.push(label("", 0, L.plates - 6, "start", `${words.writes} <tspan class="ex-aside" dx="4">${words.mean}</tspan>`));
+  const gateY = L.gates + 16 + L.flow / 2;
+  if (L.slim) out.push(label("", 0, L.gates - 6, "start", `${words.writes} <tspan class="ex-aside" dx="4">${words.mean}</tspan>`));
   else out.push(label("", 0, gateY, "start", words.writes), label("ex-aside", 0, gateY + 16, "start", words.mean));
   now.forEach(({ write }, i) => {
     const c = middle(i + 1);
-    out.push(bar("ex-tank", c - full / 2, L.plates + 16, full, L.flow));
-    if (i >= shown) return;
-    const gap = full * write;
-    const plate = (full - gap) / 2 + 2;
-    out.push(bar("ex-fill-n", c - gap / 2, L.plates + 16, gap, L.flow));
-    out.push(path("ex-fill-z ex-plates", box(c - full / 2 - 2, gateY - 5, plate, 10) + box(c + gap / 2, gateY - 5, plate, 10)));
-    if (i + 1 === s.kept) out.push(label("ex-part ex-z", c, L.plates + 11, "middle", `${dyed("z", "z")} = 1`));
-    else if (column >= 21) out.push(label("ex-part ex-z", c, L.plates + 11, "middle", (100 * write).toFixed(0)));
+    const [left, top] = [c - full / 2, L.gates + 16];
+    if (i >= shown) {
+      out.push(bar("ex-tank", left, top, full, L.flow));
+      return;
+    }
+    out.push(tank("ex-fill-n ex-written", write, { x: left, y: top, width: full, height: L.flow }));
+    if (column >= 21) out.push(label("ex-part", c, L.gates + 11, "middle", (100 * write).toFixed(0)));
   });
 
   if (!L.slim) out.push(label("", 0, L.letters - 4, "start", words.read));
   letters.forEach((c, i) => {
     const strange = !TOKENS.has(c);
     const cls = strange || i + 1 === s.kept ? "ex-word ex-off" : "ex-word";
+    out.push(drawKey(it, i + 1));
     out.push(label(cls, middle(i + 1), L.letters, "middle", escaped(c)));
     if (strange) out.push(path("ex-strike", `M${num(middle(i + 1) - 10)} ${num(L.letters - 8)}h20`));
   });
+  out.push(drawKey(it, T));
   if (column >= 21) out.push(label("ex-aside", middle(T), L.letters - 3, "middle", words.end));
   else out.push(label("ex-aside", middle(T), L.letters - 3, "middle", "|"));
 
   out.push(drawBelief(it));
-  if (view.hint && !focus) {
-    const c = middle(view.hint);
-    const under = L.slim ? (onTheLeft(view, L, T) ? 60 : L.right - 60) : clamp(c, L.left + 66, end - 66);
-    out.push(path("ex-ctl", `M${num(c)} ${num(L.belief + L.high + 3)}v4H${num(L.slim ? under : c)}v4`));
-    const text = fill(words.turns, { letter: escaped(letters[view.hint - 1]) });
-    out.push(label(L.slim ? "ex-aside ex-tight" : "ex-aside", under, L.belief + L.high + 23, "middle", text));
-  }
-
   if (here) {
     const before = base[at - 1];
     const title = focus && focus <= letters.length
@@ -114,47 +107,16 @@ export function draw(it) {
       }
     });
   }
-  out.push(drawUnit(it));
-  if (focus) {
-    out.push(frame(x(focus), L.plates, column, L.belief + L.high + 2 - L.plates));
-    out.push(frame(x(focus), L.row - 2, column, L.H - L.row + 1));
-  }
+  if (focus) out.push(frame(x(focus), L.gates, column, L.belief + L.high + 2 - L.gates));
   return out.join("");
 }
 
-/** One unit: the state h, hollow where it is negative, and under it what is written. @param {Scene} it */
-function drawUnit({ o: { letters, now }, s: { unit }, view: { shown, focus }, L, words }) {
-  const { column, x, end } = columnsFor(L, now.length);
-  const here = now[(focus || shown) - 1];
-  const legend = fill(words.legend, { h: dyed("h", "h") });
-  const out = [label("ex-aside", L.left, L.row - (L.slim ? 25 : 10), "start", legend)];
-  const [mid, floor, wide] = [L.row + 14, L.row + 34, column - 2];
-  const row = fill(words.unitRow, { unit });
-  const { run, unit: noted } = NET.noted;
-  const told = unit === noted && letters.join("").includes(run) ? fill(words.tells, { letters: run }).split("|") : [];
-  const value = here && `${dyed("h", "h")} <tspan class="ex-h">${fixed(here.h[unit], 2)}</tspan>`;
-  const wrote = here && `<tspan class="ex-z">${fill(words.wrote, { p: percent(1 - here.z[unit]) })}</tspan>`;
-  if (L.slim) {
-    out.push(label("", 0, L.row - 41, "start", `${row} <tspan class="ex-aside" dx="4">${told.join(" ")}</tspan>`));
-    if (value) out.push(label("ex-part", L.right, L.row - 4, "end", `${value}\u2002${wrote}`));
-  } else {
-    out.push(label("", 0, L.row - 10, "start", row));
-    told.forEach((line, i) => out.push(label("ex-aside", 0, L.row + 8 + 16 * i, "start", line)));
-    if (value && wrote) {
-      out.push(label("ex-part", end + 12, mid + 4, "start", value), label("ex-part", end + 12, floor + 2, "start", wrote));
-    }
-  }
-  out.push(across(L.left, mid, end));
-  now.slice(0, shown).forEach(({ h, z }, t) => {
-    out.push(signedBar("h", h[unit], { x: x(t + 1) + 1, y: mid, width: wide, half: 12 }));
-    out.push(bar("ex-fill-z", x(t + 1) + 1, floor - 7 * (1 - z[unit]), wide, 7 * (1 - z[unit])));
-  });
-  out.push(across(L.left, floor + 0.5, end, "ex-rule"));
-  return out.join("");
+/** The edge of a letter that can be pressed. @param {Scene} it @param {number} t */
+function drawKey({ o, s, view: { hint }, L }, t) {
+  const { column, x } = columnsFor(L, o.now.length);
+  const cls = t === s.kept ? "ex-press ex-pressed" : t === hint ? "ex-press ex-most" : "ex-press";
+  return bar(cls, x(t) + 2, L.letters - L.key, column - 4, L.key + 8);
 }
-
-/** Whether the letter that most turns is in the left half. @param {View} view @param {Layout} L @param {number} T */
-const onTheLeft = ({ hint }, L, T) => 2 * columnsFor(L, T).x(hint) < L.right;
 
 /** @param {string} text */
 export const escapedAll = (text) => [...text].map(escaped).join("");
@@ -244,52 +206,75 @@ function drawBelief({ o, s, view, L, words }) {
   return out.join("");
 }
 
+/** What it answers: a language, or that it is unsure. @param {Vector} p @param {Words} words */
+function answerOf(p, words) {
+  const [first] = ranked(p);
+  return p[first] < READER.sure ? words.unsure : languageName(first, words);
+}
+
+/**
+ * What to press, and what comes of it: `without` is the belief at the end without the letter t.
+ *
+ * @param {Reading} o @param {{ t: number, without: Vector, kept: number }} at @param {Words} words
+ */
+export function instruction({ letters, base }, { t, without, kept }, words) {
+  if (kept) return fill(words.pressAgain, { letter: nameOf(letters, kept, words) });
+  const [old, now] = [base[letters.length].p, without].map((p) => answerOf(p, words));
+  const text = now === old ? words.stays : now === words.unsure ? words.turnsUnsure : words.turnsTo;
+  return fill(text, { letter: nameOf(letters, t, words), now });
+}
+
 /** One sentence that is true of what is drawn. @param {Scene} it */
 export function sentence({ o: { letters, base, now }, s, view: { shown, focus }, words }) {
   const T = now.length;
-  if (!letters.length) return words.empty;
+  if (!letters.length || !shown) return words.empty;
   const name = (/** @type {number} */ k) => languageName(k, words);
   const t = focus || (shown < T ? shown : 0);
-  if (!shown) return words.empty;
   const { p } = now[(t || T) - 1];
   const [first, second] = ranked(p);
   const values = { first: name(first), p: percent(p[first]), second: name(second), q: percent(p[second]) };
-  if (t) {
-    const head = t > letters.length ? words.sayEnd : fill(words.sayAfter, { read: readUpTo(letters, t, s.kept), ...values });
-    if (!focus) return head;
-    const { write } = now[t - 1];
-    const letter = nameOf(letters, t, words);
-    const shares = { letter, keep: percent(1 - write), write: percent(write) };
-    return `${fill(head, values)} ${fill(t === s.kept ? words.sayKept : words.sayWrite, shares)}`;
-  }
+  const answer = answerOf(p, words);
   const end = base[T - 1].p;
-  const [old] = ranked(end);
-  if (now !== base) {
+  const old = answerOf(end, words);
+  if (!t && now !== base) {
     const rest = readUpTo(letters, letters.length, s.kept);
-    const left = rest ? fill(words.quoted, { read: rest }) : words.nothing;
-    const more = { letter: nameOf(letters, s.kept, words), read: left, old: name(old), q: percent(end[old]) };
-    return fill(old === first ? words.saySame : words.sayTurned, { ...values, ...more });
+    const head = s.kept === T ? words.noEnd : rest ? fill(words.asIf, { read: rest }) : words.asIfNothing;
+    const tail = answer === words.unsure ? words.isUnsure : answer === old ? words.isStill : words.isNow;
+    return `${head} ${fill(tail, { ...values, old })}`;
   }
-  if (end[old] < 0.5) return fill(words.sayUnsure, values);
+  if (t || answer === words.unsure) {
+    const read = readUpTo(letters, t, s.kept);
+    const where = !t || t > letters.length ? words.whereEnd : read ? fill(words.whereAfter, { read }) : words.whereNone;
+    return fill(answer === words.unsure ? words.sayUnsure : words.say, { where, ...values });
+  }
   let turn = T; // where the leader took the lead for good
   while (turn > 1 && ranked(base[turn - 2].p)[0] === first) turn--;
-  if (turn === 1) return fill(words.sayFrom, { ...values, q: values.p });
+  if (turn === 1) return fill(words.sayFrom, values);
   const earlier = base[turn - 2].p;
   const [leader] = ranked(earlier);
-  return fill(words.sayStory, {
-    read: readUpTo(letters, turn - 1, 0), before: name(leader), b: percent(earlier[leader]), first: name(first),
-    letter: nameOf(letters, turn, words), p: percent(base[turn - 1].p[first]), q: percent(p[first]),
+  const head = earlier[leader] < READER.sure ? words.storyUnsure : words.storySure;
+  const read = readUpTo(letters, turn - 1, 0);
+  return fill(words.story, {
+    head: fill(head, { read, before: name(leader), b: percent(earlier[leader]) }),
+    letter: nameOf(letters, turn, words), ...values,
   });
+}
+
+/** What it gets right, beside counting: a table. @param {Words} words */
+export function scores(words) {
+  const { "8 bits": own, counts } = NET.measured;
+  const share = (/** @type {number} */ v) => `${(100 * v).toFixed(1)}\u00a0%`;
+  const row = (/** @type {string[]} */ [name, ...cells]) =>
+    `<tr><th scope="row">${name}</th>${cells.map((one) => `<td>${one}</td>`).join("")}</tr>`;
+  const heads = [words.testWords, words.everyday].map((text, i) =>
+    `<th scope="col">${fill(text, { words: own.words[i].toLocaleString("en") })}</th>`);
+  return `<table><thead><tr><td></td>${heads.join("")}</tr></thead><tbody>` +
+    row([words.theNet, share(own.test), share(own.everyday)]) +
+    row([words.counting, share(counts.end), share(counts.everyday)]) + "</tbody></table>";
 }
 
 /** What the small print says of the net. @param {Words} words */
 export function smallPrint(words) {
-  const { "8 bits": own, counts } = NET.measured;
-  const share = (/** @type {number} */ v) => `${(100 * v).toFixed(1)}\u00a0%`;
   const nine = NET.languages.map((_, k) => languageName(k, words));
-  return fill(words.note, {
-    nine: `${nine.slice(0, -1).join(", ")} and ${nine[nine.length - 1]}`, words: own.words[0].toLocaleString("en"),
-    netEnd: share(own.test), countsEnd: share(counts.end),
-    ...NET.noted, auc: share(NET.noted.auc), without: share(NET.noted.without),
-  });
+  return fill(words.note, { nine: `${nine.slice(0, -1).join(", ")} and ${nine[nine.length - 1]}` });
 }

@@ -9,7 +9,7 @@ import {
 } from "./explorer.mjs";
 import { clamp } from "./gru-math.mjs";
 import { drawCell } from "./gate-cell.mjs";
-import { columnsFor, draw, escapedAll, languageName, nameOf, sentence, smallPrint } from "./reader-drawing.mjs";
+import { columnsFor, draw, escapedAll, instruction, languageName, nameOf, scores, sentence, smallPrint } from "./reader-drawing.mjs";
 import { cellOf, ranked, reading, telling, TOKENS } from "./reader-net.mjs";
 /** @import { Vector } from "./gru-math.mjs" */
 /** @import { Asked, Stage } from "./explorer.mjs" */
@@ -47,7 +47,7 @@ const rounded = (s) => ({ ...s, kept: Math.round(s.kept), at: Math.round(s.at), 
 /** @param {string} id @param {Words} words */
 function pageHTML(id, words) {
   const right = Object.entries(READER.right).map(([word, language]) =>
-    [word, `${word}<small>${words[/** @type {"de"} */ (language)]}</small>`]);
+    [word, `${word}<small>${words[/** @type {"de"} */ (language)]}${READER.missed.includes(word) ? `, ${words.missed}` : ""}</small>`]);
   const look = slider({ id, key: "at", range: READER.limits.at, step: 1, symbol: "", name: words.at, role: "a" });
   const unit = slider({ id, key: "unit", range: READER.limits.unit, step: 1, symbol: "", name: words.unit, role: "a" });
   return (
@@ -55,13 +55,13 @@ function pageHTML(id, words) {
     `<input type="text" id="${id}-word" maxlength="${LONGEST}" spellcheck="false" autocomplete="off" ` +
     `autocapitalize="off" aria-describedby="${id}-word-strange">${remarkPlace(`${id}-word`)}</div>` +
     presetRow(PRESETS, { ...Object.fromEntries(right), try: words.try, again: words.again }) +
-    `<div class="ex-stage">${picture(id, "ex-read", words.diagram)}` +
+    `<p class="ex-press-this"></p><div class="ex-stage">${picture(id, "ex-read", words.diagram)}` +
     `<div class="ex-keys" role="group" aria-label="${words.keys}"></div></div>` +
     saying(id) +
     `<div class="ex-main">${look}<button type="button" data-keep aria-pressed="false"></button></div>` +
     `<details><summary></summary>${unit}` +
     `<svg class="ex-cell" role="img" aria-label="${words.cell}"></svg><p class="ex-unit"></p></details>` +
-    `<details><summary>${words.how}</summary><p class="ex-note">${smallPrint(words)}</p></details>`
+    `<details><summary>${words.how}</summary><p class="ex-note">${smallPrint(words)}</p>${scores(words)}</details>`
   );
 }
 
@@ -85,7 +85,7 @@ function nameKeys(keys, { letters, now: steps }, s, layout, words) {
     key.setAttribute("aria-label", name);
     key.style.left = `${num((100 * x(t)) / layout.W)}%`;
     key.style.width = `${num((100 * column) / layout.W)}%`;
-    key.style.height = `${num(layout.slim ? (100 * (layout.belief + layout.high + 24)) / layout.H : 100)}%`;
+    key.style.height = `${num(layout.slim ? (100 * (layout.belief + layout.high)) / layout.H : 100)}%`;
   }
 }
 
@@ -182,7 +182,7 @@ function render({ model, el }) {
   const { words } = READER;
   const voice = setUp("reader", words, el, pageHTML);
   const drawing = query(el, ".ex-read", SVGSVGElement);
-  const [keys, summary] = [".ex-keys", "summary"].map((one) => query(el, one, HTMLElement));
+  const [keys, summary, press] = [".ex-keys", "summary", ".ex-press-this"].map((one) => query(el, one, HTMLElement));
   const [typed, look] = ["input[type=text]", "[data-key=at]"].map((one) => query(el, one, HTMLInputElement));
   const keep = query(el, "[data-keep]", HTMLButtonElement);
   let slim = false;
@@ -205,7 +205,7 @@ function render({ model, el }) {
     const shown = Math.min(playing.shown(), T);
     const focus = shown < T ? 0 : Math.min(over, T) || (s.at < T ? s.at : 0);
     const L = READER.layout[slim ? "slim" : "wide"];
-    const it = { o, s, view: { shown, focus, beliefs, hint: now.kept || shown < T ? 0 : hint }, L, words };
+    const it = { o, s, view: { shown, focus, beliefs, hint: now.kept ? 0 : hint }, L, words };
     show(drawing, L, draw(it));
     voice.say(sentence(it));
     cancelAnimationFrame(moving);
@@ -259,6 +259,8 @@ function render({ model, el }) {
     keep.textContent = fill(s.kept === t ? words.write : words.keep, { letter });
     keep.dataset.keep = String(t);
     keep.setAttribute("aria-pressed", String(s.kept === t));
+    const without = hint ? reading(s.word, hint).now[T - 1].p : [];
+    press.textContent = hint ? instruction(o, { t: hint, without, kept: s.kept <= T ? s.kept : 0 }, words) : "\u00a0";
     const opened = read < T ? at : t;
     const name = nameOf(o.letters, opened, words);
     summary.textContent = fill(words.open, { letter: name });
