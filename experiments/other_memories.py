@@ -256,12 +256,6 @@ def flat_forgetful(steps: int, seed: int) -> Row:
     return {"size": m.size} | by_length(m, "reverse")
 
 
-def falling(steps: int, seed: int) -> Row:
-    """The GRU copies, with a rate that falls to 0; some of the lengths."""
-    found = strings("copy", "GRU", "bits", seed, steps=steps, schedule=cosine_decay(0.005, steps))
-    return {name: found[name] for name in ("size", "5", "10", "20")}
-
-
 def by_place(m: Bundle) -> None:
     """Hold z at 1 in both heads of an NTM, by a bias of 1 - z that no gradient moves: they can only walk."""
     for head in (0, m.rnn.M + 6):
@@ -347,7 +341,6 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
     "flat": (flat, ((8000,),), range(1, 11)),
     "flat, stack": (flat_stack, ((2000,),), range(1, 11)),
     "flat, forgetful": (flat_forgetful, ((2000,),), range(1, 6)),
-    "copy, falling": (falling, ((4000,),), range(3)),
     "copy, z": (copied, (("held",), ("learned",)), range(6)),
     "copy, no sharpening": (blunt, ((),), range(3)),
 }

@@ -286,14 +286,10 @@ def test_the_pages_machine_walks_and_answers_with_the_read_of_the_step_before():
 def test_a_gru_that_knows_the_trained_lengths_still_fails_beyond_them(file):
     for run in results(file, "flat"):
         assert run["8"][1] > 0.98 and 0.4 < run["16"][0] < 0.65 and run["16"][1] == 0
-    for run in results(file, "strings", "copy", "GRU") + results(file, "copy, falling", 4000):
+    for run in results(file, "strings", "copy", "GRU"):
         assert run["size"] == 14214 and run["5"][0] >= 0.97 and run["10"][0] < 0.5 and run["10"][1] == 0
     for run in results(file, "strings", "copy", "GRU"):
         assert 0.5 < run["6"][ITEMS] < 0.85 and not any(run[L][LISTS] for L in LENGTHS[1:])
-    falling = [run["10"][0] for run in results(file, "copy, falling", 4000)]
-    assert len(falling) == 3 and np.median(falling) < np.median(
-        [run["10"][0] for run in results(file, "strings", "copy", "GRU")]
-    )
 
 
 @pytest.mark.parametrize("file", FILES)
