@@ -89,14 +89,14 @@ def test_the_front_page_says_what_comes_of_its_word_and_how_good_the_net_is(insi
     word = READER["start"]["word"]
     kept, german = inside("reader")("telling", word), NET["languages"].index("de")
     assert f"Press the *{word[kept - 1]}*, " in intro and ", and the answer is unsure.\n" in intro
-    assert "Leave out any other letter, and it is still German." in intro
+    most = int(np.argmax([(1 - step["z"]).mean() for step in by_the_library(word)[: len(word)]]))
+    assert f"Press the *{word[most]}*, where most is rewritten, and it is still German:" in intro and most + 1 != kept
     for t in range(1, len(word) + 1):
         p = by_the_library(word, t)[-1]["p"]
         assert p.max() < READER["sure"] if t == kept else p.argmax() == german and p.max() > READER["sure"]
     own, counts = NET["measured"]["8 bits"], NET["measured"]["counts"]
     assert own["words"][0] == 2760 and word not in experiment.everyday()
     assert f"{own['test']:.2f} {counts['end']:.2f}" == "0.68 0.73"
-    assert f"{own['everyday']:.2f} {counts['everyday']:.2f}" == "0.59 0.64"
 
 
 def test_the_opened_cell_is_this_units_step(inside):
