@@ -155,7 +155,8 @@ def last_state(m: Bundle, batch: Batch, kept: Any = None, written: Any = None) -
     h = np.zeros((batch.xs.shape[1], H))
     for x, here in zip(batch.xs, after_name(batch)[..., None], strict=True):
         pairs = zip(terms(m, x, h), (kept, written), strict=True)
-        h = sum(term if value is None else np.where(here, value, term) for term, value in pairs)
+        left, new = (term if value is None else np.where(here, value, term) for term, value in pairs)
+        h = left + new
     return h
 
 

@@ -77,7 +77,8 @@ def test_weights_that_the_page_says_are_those_of_the_library():
         assert sentence in text, sentence
 
     said("All weights that we do not name are 0, the state starts at 0, and $b_r = 40$")
-    said(r"1 where $h > 0$: $b_z = 40$, and for a digit $W_{xz} = -80$ and $W_{xn} = \pm 20$, the sign by its bit")
+    said(r"hold the three bits of the digit as $\pm 1$, so a bit is 1 where $h > 0$: $b_z = 40$, and for a digit")
+    said(r"for a digit $W_{xz} = -80$ and $W_{xn} = \pm 20$, the sign by its bit")
     keep = by_hand(16, 3)
     keep.b_z[:], keep.W_xz[:8] = 40, -80
     keep.W_xn[:8] = np.where(class_bits(np.arange(8)) == 1, 20, -20)
@@ -141,8 +142,10 @@ def test_on_which_term_a_net_seems_to_rely_hangs_on_what_stands_in_its_place(fil
     for (b_z, _), rows in found.items():
         for row in rows:
             assert row["as trained"] > 0.99
+            assert max(row["written, 0"], row["written, mean"]) < row["as trained"] - 0.05
             assert row["written, mean"] < row["kept, mean"]
             if b_z != 2:
+                assert max(row["kept, 0"], row["kept, mean"]) < row["as trained"] - 0.05
                 assert (row["written, 0"] < row["kept, 0"]) == (b_z == 0)
             if b_z > 0:
                 assert row["written, refit"] > row["written, 0"]
