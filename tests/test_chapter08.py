@@ -1,5 +1,7 @@
 """Chapter 8: gates set by hand and held, the stored trainings, the explorer's answers."""
 
+import json
+import re
 from functools import partial
 
 import numpy as np
@@ -28,7 +30,8 @@ from gru_lib import gru_forward, gru_init, sigmoid
 def test_a_training_made_anew_solves_what_the_stored_one_solved(part, what):
     again, stored = three_stories.PARTS[part][0](*what), result(three_stories, part, *what)
     assert again.keys() == stored.keys() and again.get("solved") == stored.get("solved")
-    assert again.get("as trained", 0) == pytest.approx(stored.get("as trained", 0), abs=0.05)
+    for name in set(stored) & {"as trained", "kept, 0", "kept, mean", "written, 0", "written, mean"}:
+        assert again[name] == pytest.approx(stored[name], abs=0.05)
 
 
 @pytest.mark.parametrize("file", ["three_stories", "three_stories_own"])
@@ -149,6 +152,21 @@ def test_on_which_term_a_net_seems_to_rely_hangs_on_what_stands_in_its_place(fil
                 assert (row["written, 0"] < row["kept, 0"]) == (b_z == 0)
             if b_z > 0:
                 assert row["written, refit"] > row["written, 0"]
+
+
+def test_the_net_that_the_page_trains_is_the_first_stored_one():
+    shown = next(text for text in printed("08-three-stories") if "one net from 2" in text)
+    row = result(three_stories, "names", 2, 2400, 0)
+    for value, line in (("0", "0 in its place"), ("mean", "its mean in its place")):
+        expected = "".join(rf"\s+{100 * row[f'{term}, {value}']:.0f}" for term in ("kept", "written"))
+        assert re.search(rf"^{line}{expected}$", shown, re.M)
+
+
+def printed(name):
+    """The text of each output that the notebook has stored."""
+    for cell in json.loads((ROOT / f"book/{name}.ipynb").read_text("utf8"))["cells"]:
+        for output in cell.get("outputs", []):
+            yield "".join(output.get("text", "") or output.get("data", {}).get("text/plain", ""))
 
 
 def lines():
