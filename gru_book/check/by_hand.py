@@ -284,7 +284,7 @@ def sub_steep() -> Answers:
 
 @values
 def mem_trace() -> Answers:
-    """Check z, r and h of the unit that counts 1s since a break, as it reads ``1 0 1 | 1 1``, chapter 8."""
+    """Check z, r and h of the unit that holds the parity since a break, as it reads ``1 0 1 | 1 1``, chapter 8."""
     z, r, h = [0, 1, 0, 0, 0, 0], [1, 1, 1, 0, 1, 1], [1, 1, -1, -1, 1, -1]
     yield Values(
         {"my_z": z, "my_r": r, "my_h": h}, exact=("my_z", "my_r", "my_h"), says="z, r and h agree at all six steps"

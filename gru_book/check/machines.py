@@ -17,27 +17,12 @@ from gru_book.check.engine import (
     call,
     described,
     exercise,
-    listed,
-    numbers,
-    several,
 )
-from gru_lib.cells.elman import ElmanParams
 from gru_lib.cells.gru import GRUParams
 
-__all__ = ["lstm_odometer", "mem_elman", "mem_latch", "other_by_hand"]
+__all__ = ["lstm_odometer", "mem_latch", "other_by_hand"]
 
 STEPS, SEQUENCES = 400, 6
-
-# Automata (Q, S). In the first, two (q, a) lead to each state; in the others none, one, two, three or four.
-AUTOMATA = tuple(
-    np.array(delta)
-    for delta in (
-        [[1, 2], [3, 0], [2, 3], [0, 1]],
-        [[1, 4], [4, 1], [0, 2], [2, 1], [0, 0]],
-        [[1, 0, 1], [0, 2, 0], [1, 2, 0]],
-        [[0, 1, 1], [1, 0, 1]],
-    )
-)
 
 
 def _run(raw: Any, D: int, H: int, tokens: Array, start: float = 0.0) -> Array:
@@ -152,90 +137,6 @@ def mem_latch() -> Exercise:
     right = {"answers": has_come.astype(np.float32)}
     shown = f"says at each of {STEPS} steps whether a 1 has come"
     return Exercise({}, right, mistakes, flatten=flatten, shown=shown)
-
-
-@exercise
-def mem_elman() -> Exercise:
-    """Check ``f(delta) -> p, h0``: an Elman network that runs the automaton delta (Q, S), chapter 8.
-
-    Given delta (Q, S), the next state for each state and symbol; return p, made by elman_init with D = S and H =
-    Q·S, and h0, a row of Q·S numbers.
-
-    It starts in state delta[0, 0]. Unit (q, a), at index q·S + a, is above 0 if the automaton left state q by reading
-    a, and no other unit is.
-    """
-    delta, *others = AUTOMATA
-    Q, S = delta.shape
-    symbols, left = _read(delta)
-    reached = delta[left, symbols]
-
-    def on(q: Array, a: Array) -> Array:
-        return np.eye(Q * S)[q * S + a]
-
-    def then(f: Function) -> None:
-        for table in others:
-            where = f"right for delta = {delta.tolist()}, but not for {table.tolist()}"
-            try:
-                found = _above_0(call(f, table.copy()), table)
-            except Fault as error:
-                raise Fault(f"{where}: {error}") from error
-            read, was = _read(table)
-            if (found != np.eye(table.size)[was * table.shape[1] + read]).any():
-                counts = np.bincount(table.ravel(), minlength=len(table)).tolist()
-                raise Fault(
-                    f"{where}, where {listed(map(str, counts))} units lead to the states. Is that counted in b?"
-                )
-
-    def mistakes() -> Iterator[Mistake]:
-        for message, which in (
-            ("no unit is ever above 0: is the threshold too high?", 0 * on(left, symbols)),
-            ("every unit is above 0: is the threshold too low?", 1 + 0 * on(left, symbols)),
-            ("unit (q, a) says that state q was reached; it is to say that q was left.", on(reached, symbols)),
-            ("units of all states are on for the symbol that is read: h_prev is not used.",
-             sum(on(0 * left + q, symbols) for q in range(Q))),
-            ("units count as a·Q + q; they are to count as q·S + a.", np.eye(Q * S)[symbols * Q + left]),
-            ("the start is wrong: the automaton begins in state delta[0, 0].", on(_from(delta, 0, symbols), symbols)),
-        ):  # fmt: skip
-            yield message, {"units above 0": np.asarray(which).astype(np.float32)}
-
-    right = {"units above 0": on(left, symbols).astype(np.float32)}
-    shown = f"goes with each of {len(AUTOMATA)} automata for all of {len(symbols)} symbols"
-    return Exercise(
-        {"delta": delta}, right, mistakes, flatten=lambda raw: (_above_0(raw, delta),), then=then, shown=shown
-    )
-
-
-def _read(delta: Array) -> tuple[Array, Array]:
-    """Symbols for an automaton, and the states that it leaves by reading them from delta[0, 0]."""
-    symbols = np.random.default_rng(10).integers(0, delta.shape[1], 40)
-    return symbols, _from(delta, int(delta[0, 0]), symbols)
-
-
-def _above_0(raw: Any, delta: Array) -> Array:
-    """Which units (T, QS) of the network and start that are handed in are above 0, as 1 and 0."""
-    Q, S = delta.shape
-    p, h = several(raw, "p", "h0")[:2]
-    if not isinstance(p, ElmanParams):
-        raise Fault(f"p must be an Elman network's parameters, made by elman_init; got {described(p)}.")
-    if (p.D, p.H) != (S, Q * S) or p.activation != "tanh":
-        raise Fault(f"p must have D = {S} (S), H = {Q * S} (Q·S) and tanh; it has D = {p.D} and H = {p.H}.")
-    h = numbers("h0", h)
-    h = h[0] if h.shape == (1, Q * S) else h
-    if h.shape != (Q * S,):
-        raise Fault(f"h0 must have shape ({Q * S},), a number for each unit; it has {h.shape}.")
-    hs = []
-    for a in _read(delta)[0]:
-        h = np.tanh(p.W_x[a] + h @ p.W_h + p.b)
-        hs.append(h)
-    return (np.array(hs) > 0).astype(np.float32)
-
-
-def _from(delta: Array, state: int, symbols: Array) -> Array:
-    """The state before each symbol."""
-    states = [state]
-    for a in symbols[:-1]:
-        states.append(int(delta[states[-1], a]))
-    return np.array(states)
 
 
 @exercise

@@ -1,4 +1,4 @@
-"""GRUs with hand-set weights: a subtractor, and one for each memory task; finite automata, for chapter 8.
+"""GRUs with hand-set weights: a subtractor, and one for each memory task, for chapter 8.
 
 σ(40) and tanh(20) round to exactly 1 in float64, and σ(−40) is 4e−18, too little to change a number of size 1. So a
 gate at ±40 is a switch, and a candidate at ±20 is a bit.
@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from gru_book.models.reader import subtractor_init
 from gru_book.tasks.memory import CLASSES, TASKS, class_bits
 from gru_lib.cells.gru import GRUParams, gru_forward, gru_init
-from gru_lib.checks import check_choice, check_instance, check_int, check_number
+from gru_lib.checks import check_choice, check_number
 from gru_lib.params import Bundle
 
-__all__ = ["HandSet", "hand_set", "hand_set_gru", "random_automaton", "run_automaton"]
+__all__ = ["HandSet", "hand_set", "hand_set_gru"]
 
 Array = NDArray[Any]
 
@@ -169,54 +169,3 @@ _BUILD: dict[str, Callable[[], HandSet]] = {
     "parity_since": _parity_since,
     "first_of_segment": _first_of_segment,
 }
-
-
-# --------------------------------------------------------------------------------------------- any finite automaton
-
-
-def random_automaton(rng: np.random.Generator, Q: int, S: int) -> Array:
-    """Draw a transition table δ (Q, S): symbol a leads from state q to state δ[q, a], each drawn uniformly.
-
-    Examples
-    --------
-    >>> from gru_book.models.hand_set import random_automaton
-    >>> delta = random_automaton(np.random.default_rng(0), Q=4, S=2)
-    >>> delta.shape, bool((0 <= delta).all() and (delta < 4).all())
-    ((4, 2), True)
-    """
-    check_instance("random_automaton", "rng", rng, np.random.Generator)
-    Q, S = check_int("random_automaton", "Q", Q), check_int("random_automaton", "S", S)
-    return rng.integers(0, Q, (Q, S))
-
-
-def run_automaton(delta: ArrayLike, symbols: ArrayLike, start: int = 0) -> Array:
-    """Return the state after each symbol, from the table: symbols (T, N) -> states (T, N).
-
-    Examples
-    --------
-    >>> from gru_book.models.hand_set import run_automaton
-    >>> delta = [[0, 1], [1, 0]]  # the parity of the 1s
-    >>> run_automaton(delta, [[1], [1], [0], [1]])[:, 0]
-    array([1, 0, 0, 1])
-    """
-    delta = _table("run_automaton", delta, start)
-    symbols = np.asarray(symbols)
-    S = delta.shape[1]
-    if symbols.dtype.kind not in "iu" or (symbols.size and (symbols.min() < 0 or symbols.max() >= S)):
-        raise ValueError(f"run_automaton: symbols must be integers in 0..S-1 = 0..{S - 1}.")
-    states = np.empty(symbols.shape, np.int64)
-    state = np.full(symbols.shape[1:], start)
-    for t, row in enumerate(symbols):
-        state = states[t] = delta[state, row]
-    return states
-
-
-def _table(where: str, delta: ArrayLike, start: Any) -> Array:
-    delta = np.asarray(delta)
-    if delta.dtype.kind not in "iu":
-        raise TypeError(f"{where}: delta must hold integers; got dtype {delta.dtype}.")
-    if delta.ndim != 2 or not delta.size or delta.min() < 0 or delta.max() >= len(delta):
-        raise ValueError(f"{where}: delta must have shape (Q, S) and entries in 0..Q-1; got {delta.tolist()}.")
-    if not 0 <= start < len(delta):
-        raise ValueError(f"{where}: start must be in 0..Q-1 = 0..{len(delta) - 1}; got {start}.")
-    return delta

@@ -15,18 +15,6 @@ def f(H):
     p.W_hn[:] = -40 * np.eye(H)
     return p
 """,
-    "mem_elman": """
-def f(delta):
-    Q, S = delta.shape
-    p = elman_init(np.random.default_rng(0), D=S, H=Q * S)
-    leads = np.eye(Q)[delta.ravel()]
-    p.W_h[:] = 20 * np.repeat(leads, S, axis=1)
-    p.W_x[:] = 40 * np.tile(np.eye(S), Q)
-    p.b[:] = 20 * np.repeat(leads.sum(axis=0), S) - 60
-    h0 = np.full(Q * S, -1.0)
-    h0[0] = 1
-    return p, h0
-""",
     "mem_latch": """
 def f():
     p = gru_init(np.random.default_rng(0), D=2, H=1)
@@ -66,31 +54,6 @@ PLANTED = {
         ("def f(H):", "def f(H):\n    H = 3", "D = 2 and H = 4; this one has D = 2 and H = 3"),
         ("H=H)", "H=H, reset_after=True)", "acts before the product"),
         ("return p", "return p.W_hn", "a GRU's parameters"),
-    ],
-    "mem_elman": [
-        ("    Q, S = delta.shape", "    delta = np.array([[1, 2], [3, 0], [2, 3], [0, 1]])\n    Q, S = delta.shape", "but not for .*D = 2 and H = 8"),
-        ("np.repeat(leads.sum(axis=0), S)", "2", "3, 3, 2, 0 and 2 units lead to the states. Is that counted in b"),
-        ("- 60", "- 200", "no unit is ever above 0"),
-        ("- 60", "+ 60", "every unit is above 0"),
-        ("- 60", "* 0 - 20; p.W_h[:] = 0", "h_prev is not used"),
-        ("h0[0] = 1", "h0[delta.ravel().tolist().index(0)] = 1", "the start is wrong"),
-        (
-            """leads = np.eye(Q)[delta.ravel()]
-    p.W_h[:] = 20 * np.repeat(leads, S, axis=1)
-    p.W_x[:] = 40 * np.tile(np.eye(S), Q)
-    p.b[:] = 20 * np.repeat(leads.sum(axis=0), S) - 60
-""",
-            """leads = np.eye(Q)[delta.T.ravel()]
-    p.W_h[:] = 20 * np.tile(leads, S)
-    p.W_x[:] = 40 * np.repeat(np.eye(S), Q, axis=1)
-    p.b[:] = 20 * np.tile(leads.sum(axis=0), S) - 60
-""",
-            "units count as a·Q",
-        ),
-        ("return p, h0", "return p", "return p and h0, in this order"),
-        ("return p, h0", "return p.flat, h0", "must be an Elman network"),
-        ("np.full(Q * S", "np.full(Q", "h0 must have shape"),
-        (r"~(?s)leads = .*h0\[0\] = 1", "leads = np.zeros((Q, S, Q, S))\n    for q, a in np.ndindex(Q, S):\n        leads[q, :, delta[q, a], a] = 1\n    leads = leads.reshape(Q * S, Q * S)\n    p.W_h[:], p.W_x[:] = 20 * leads, 40 * np.tile(np.eye(S), Q)\n    p.b[:] = 20 * leads.sum(axis=0) - 60\n    h0 = np.full(Q * S, -1.0)\n    h0[delta[0, 0] * S] = 1", "state q was reached"),
     ],
     "mem_latch": [
         ("p.W_xz[1] = -80", "pass", "it never says yes"),
