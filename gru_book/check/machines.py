@@ -120,8 +120,18 @@ def lstm_odometer() -> Exercise:
             yield message, {"digits": digits}
 
     right = {"digits": _digits(np.cumsum(tokens == 0, axis=0), H)}
+
+    def flatten(raw: Any) -> tuple[Array]:
+        found = said(raw, H, tokens)
+        if (found != right["digits"]).any():
+            other = raw.copy()
+            other.W_hz[:] = raw.W_hz.T
+            if (said(other, H, tokens) == right["digits"]).all():
+                raise Fault("right if W_hz is transposed: its row j is what digit j adds to the gates of the others.")
+        return (found,)
+
     shown = f"counts {longest:,} tokens in binary, with {min(more)} to {max(more)} units"
-    return Exercise({"H": H}, right, mistakes, flatten=lambda raw: (said(raw, H, tokens),), then=then, shown=shown)
+    return Exercise({"H": H}, right, mistakes, flatten=flatten, then=then, shown=shown)
 
 
 @exercise
@@ -183,7 +193,7 @@ def mem_elman() -> Exercise:
             if (found != np.eye(table.size)[was * table.shape[1] + read]).any():
                 counts = np.bincount(table.ravel(), minlength=len(table)).tolist()
                 raise Fault(
-                    f"{where}, where {listed(map(str, counts))} units lead to the states. Is that counted in b?"
+                    f"{where}, where {listed([*map(str, counts)])} units lead to the states. Is that counted in b?"
                 )
 
     def mistakes() -> Iterator[Mistake]:
