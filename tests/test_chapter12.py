@@ -293,6 +293,6 @@ def test_pytorch_and_keras_get_the_biases_of_the_box_and_start_as_it_says():
 
 @pytest.mark.frameworks("torch")
 def test_the_two_lines_set_the_forget_bias_to_24_and_no_other():
-    lstm = run_box(PAGE, "24, 0")["lstm"]
+    lstm = run_box("12c-without-bounds", "24, 0")["lstm"]
     ((p,),) = convert.from_torch(lstm.state_dict(), "lstm")
     assert p.H == 10 and (p.b_f == 24).all() and all(0 < abs(b).max() < 1 for b in (p.b_i, p.b_g, p.b_o))
