@@ -44,6 +44,7 @@ def f():
 PLANTED = {
     "lstm_odometer": [
         ("-40 * np.eye", "40 * np.eye", "no digit ever turns over"),
+        ("below[:, None] < below", "below[:, None] > below", "right if W_hz is transposed"),
         ("p.W_xz[1] = 80", "pass", "b is counted too"),
         ("p.W_xz[1]", "p.W_xz[0]", "counts the b"),
         ("np.arange(H)", "np.arange(H)[::-1]", "the highest digit comes first"),
