@@ -12,9 +12,10 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from gru_lib import gru_forward, gru_init, gru_step, sigmoid
+from gru_lib import convert, gru_forward, gru_init, gru_step, sigmoid
 from gru_lib.ops import bce_with_logits
 
+FILES = sorted(path for package in ("gru_lib", "gru_book") for path in (ROOT / package).rglob("*.py"))
 TEXTS = sorted([*ROOT.glob("book_text/*.md"), *ROOT.glob("book/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 NAMED = re.compile(r"\[([^\]\[]+)\](?:\(|: )(?:book/)?((\d\d)([a-e]?)-[\w-]+)")
 NUMBER = re.compile(r"(?:^|\b(?:[Pp]age|[Cc]hapter)s? )(\d+)([a-e]?)$|\b(?:[Pp]age|[Cc]hapter) (\d+)([a-e]?)\b")
@@ -55,6 +56,36 @@ def test_a_version_of_a_framework_is_one_that_the_list_of_claims_has():
     said = {(path.name, *found) for path in TEXTS for found in re.findall(VERSION, path.read_text("utf8").lower())}
     assert len(said) > 15
     assert [one for one in sorted(said) if not re.search(rf"\b{one[1]} {re.escape(one[2])}(?![^.;, )])", RAN)] == []
+
+
+LETTERS = r"([rznifgo](?:\$?, \$?[rznifgo]){2,3})\b"  # r, z, n, in whatever markup
+STACKED = re.compile(rf"(?:\border(?: is)?|\b(PyTorch|Keras|ONNX)):? (?:\*\*|\$|\*)?{LETTERS}")
+BECOMES = re.compile(rf"\border {LETTERS} becomes {LETTERS}")
+FRAMEWORK = re.compile(r"\b(PyTorch|torch|Keras|keras|ONNX|onnx)\b")
+
+
+def wrong_orders(text: str) -> Iterator[str]:
+    """Orders of gates that are not those with which the library reads and writes the arrays of the framework before."""
+    orders = {"pytorch": convert._OURS, "torch": convert._OURS, "keras": convert._KERAS, "onnx": convert._ONNX}
+    for found in STACKED.finditer(text):
+        said, line = re.sub(r"\W", "", found[2]), text[: found.start()].rpartition("\n")[2]
+        box = re.search(r"\n```python\n((?:(?!\n```).)*)\Z", text[: found.start()], re.S)
+        before = FRAMEWORK.findall(box[1] if box else line)
+        of = (found[1] or (before or ["torch"])[-1]).lower()  # the library's own is PyTorch's
+        if BECOMES.match(text, found.start()):  # from the first that its heading names to the second
+            of, to = map(str.lower, FRAMEWORK.findall(text[: found.start()].rpartition("\n#")[2].split("\n")[0]))
+            then = re.sub(r"\W", "", BECOMES.match(text, found.start())[2])
+            if orders[to]["lstm" if "i" in said else "gru"] != then:
+                yield f"{to}: {found[0]} becomes {then}"
+        if orders[of]["lstm" if "i" in said else "gru"] != said:
+            yield f"{of}: {found[0]}"
+
+
+def test_an_order_of_gates_is_that_of_the_framework_it_is_said_of():
+    files = [*TEXTS, *FILES]
+    assert sum(len(STACKED.findall(path.read_text("utf8"))) for path in files) > 15
+    assert [(path.name, one) for path in files for one in wrong_orders(path.read_text("utf8"))] == []
+    assert [*wrong_orders("Keras has the order r, z, n.")] and [*wrong_orders("ONNX $i, f, g, o$")]
 
 
 T, N, D, H = 7, 5, 3, 2
@@ -112,9 +143,6 @@ def test_a_formula_of_the_glossary_is_what_the_library_computes(term, values):
     for one in values:
         known = one | {"L": one["it"], "log": np.log, "sigma": sigmoid}
         assert list(equations.check(equations.words_of(f"L = {formula}"), known)) == [], formula
-
-
-FILES = sorted(path for package in ("gru_lib", "gru_book") for path in (ROOT / package).rglob("*.py"))
 
 
 def checks(function: ast.FunctionDef) -> Iterator[tuple[str, str, str, str]]:
