@@ -108,7 +108,7 @@ def test_an_entry_says_where_a_number_comes_from_or_what_is_wrong_with_it(page, 
         ),
         (
             "It takes 0.25 with 256 units.",
-            "0.25, 0.75: code: {16: «0.25», 256: «0.75»}",
+            "0.25, 0.75: code: {16: «0.25», 256: «0.75»}\ngiven: 256",
             "256, where its source says 16",
         ),
         (

@@ -134,6 +134,8 @@ def loss_of(s, y):
 @pytest.mark.parametrize(("term", "values"), [
     ("binary cross-entropy", [{"s": 0.3, "y": y, "it": loss_of(0.3, y)} for y in (0.0, 1.0)]),
     ("convex update", [{"z": 0.3, "a": 2.0, "b": 5.0, "it": 0.3 * 2.0 + 0.7 * 5.0}]),
+    ("central differences", [{"f": lambda x: x**2 - 3 * x, "x": 0.4, "epsilon": 0.1, "it": 2 * 0.4 - 3}]),
+    ("complex step", [{"f": lambda x: x**2 - 3 * x, "x": 0.4, "epsilon": 0.1, "it": 2 * 0.4 - 3}]),
     ("logit", [{"p": float(sigmoid(a)), "it": a} for a in (-2.0, 0.7)]),
 ])  # fmt: skip
 def test_a_formula_of_the_glossary_is_what_the_library_computes(term, values):
@@ -141,7 +143,7 @@ def test_a_formula_of_the_glossary_is_what_the_library_computes(term, values):
     entry = re.search(rf"^{term}\n((?:  .*\n)+)", text, re.M)[1]
     formula = max(re.findall(r"\$([^$]+)\$", entry), key=len)
     for one in values:
-        known = one | {"L": one["it"], "log": np.log, "sigma": sigmoid}
+        known = one | {"L": one["it"], "log": np.log, "sigma": sigmoid, "i": 1j, "Im": np.imag}
         assert list(equations.check(equations.words_of(f"L = {formula}"), known)) == [], formula
 
 
