@@ -46,6 +46,29 @@ def test_a_link_leads_to_the_page_that_its_words_name():
     assert [(path.name, m[0]) for path, m in links if wrong_link(path.stem, m[1], m[2])] == []
 
 
+def stems(text: str) -> set[str]:
+    return {word[:5] for word in re.findall(r"[a-z]{4,}", re.sub(r"\{numref\}`[^`]*`", "", text).lower())}
+
+
+def strange_references(text: str) -> Iterator[str]:
+    """Before the exercises: what is named far from where it stands, with no word of its caption in the paragraph."""
+    text = re.split(r"^## Exercises", text, flags=re.M)[0]
+    sections = re.split(r"^(?=##+ )", text, flags=re.M)
+    home = {name: k for k, one in enumerate(sections) for name in re.findall(r"^ *name: (\S+)$", one, re.M)}
+    captions = {name: words for words, name in re.findall(r"caption: ((?:(?!caption:).)*?)\n *name: (\S+)", text, re.S)}
+    for k, section in enumerate(sections):
+        for block in section.split("\n\n"):
+            for name in re.findall(r"^(?! ).*?\{numref\}`([\w-]+)`", block, re.M):
+                if abs(home.get(name, k) - k) > 1 and not stems(block) & stems(captions.get(name, "")):
+                    yield f"{name}: {block}"
+
+
+def test_a_figure_or_table_that_is_named_is_near_or_is_about_the_same():
+    texts = {path.name: path.read_text("utf8") for path in TEXTS}
+    assert sum(text.count("{numref}") for text in texts.values()) > 20
+    assert [(name, one) for name, text in texts.items() for one in strange_references(text)] == []
+
+
 CLAIMS = yaml.safe_load((ROOT / "tests" / "framework_claims.yml").read_text("utf8"))
 RAN = "; ".join(f"{name} {said}" for part in ("versions", "older") for name, said in CLAIMS[part].items()).lower()
 VERSION = r"\b(pytorch|keras|tensorflow|jax|flax|transformers|onnx\w*|equinox|haiku|mlx)`? (?:version )?((?:\d+\.)+\d+)"
