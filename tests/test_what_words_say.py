@@ -59,7 +59,7 @@ def strange_references(text: str) -> Iterator[str]:
     for k, section in enumerate(sections):
         for block in section.split("\n\n"):
             for name in re.findall(r"^(?! ).*?\{numref\}`([\w-]+)`", block, re.M):
-                if abs(home.get(name, k) - k) > 1 and not stems(block) & stems(captions.get(name, "")):
+                if home.get(name, k) != k and not stems(block) & stems(captions.get(name, "")):
                     yield f"{name}: {block}"
 
 
