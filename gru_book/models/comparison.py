@@ -86,7 +86,8 @@ def units(cell: str, task: Task) -> int:
     Examples
     --------
     >>> from gru_book.models.comparison import tasks, units
-    >>> {cell: units(cell, tasks()["digits"]) for cell in ("tanh", "GRU", "LSTM")}
+    >>> digits = tasks()["digits"]
+    >>> {cell: units(cell, digits) for cell in ("tanh", "GRU", "LSTM")}
     {'tanh': 46, 'GRU': 26, 'LSTM': 22}
     """
     H = 1
