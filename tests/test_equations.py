@@ -951,6 +951,7 @@ NAME = re.compile(r"(\\(tilde|hat) )?(\\\w+(\{\w+\})?|\w)( ')?( [_^] (\S|\{[^{}]
 CONDITIONAL = r"""
     03 1 - z = \sigma(b)
     03 (1 - z)^2 \nu^2 = z s^2
+    03 z (h_{t-1} - y_t) + (1 - z) \nu \eta_t = z (e_{t-1} - s \varepsilon_t) + (1 - z) \nu \eta_t
     05 \gd{x_t} = \gd{a_r} W_{xr}^\top + \gd{a_z} W_{xz}^\top
     05 \gd{h_{t-1}} = \gd{h_t} \odot z_t + \gd{a_z} W_{hz}^\top
     05 \gd{a_z} = \gd{a_r}
@@ -958,29 +959,41 @@ CONDITIONAL = r"""
     09 v J_t = v + v (J_t - I)
     09 (1 - z) W_{hn} r = \frac14 W_{hn}
     10 S_{11} W_{12} = S_{12} W_{11}
+    13 (d, u) = \sigma(h_t W_s + b_s)
+    13 (2c - 1)^2 \ge 4c^2
     17 \log P = -11 L
     20 4 H_{\text{LSTM}}^2 = 3 H_{\text{GRU}}^2
 """  # true where the sentence says, and not of any numbers
 
 
 class AnyNumbers(dict[str, Any]):
-    """Every letter is a number of its own."""
+    """Every letter is a number of its own; another one with another seed."""
+
+    seed = 0
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or bool(re.fullmatch(r"(?!outcomes|partial)[A-Za-z]+('|_.*)?", str(name)))
 
     def __missing__(self, name: str) -> float:
-        self[name] = float(np.random.default_rng(list(name.encode())).uniform(0.3, 0.7))
+        self[name] = float(np.random.default_rng([*name.encode(), *[self.seed] * (self.seed > 0)]).uniform(0.3, 0.7))
         return self[name]
+
+    def seeded(self, seed: int) -> AnyNumbers:
+        self.seed = seed
+        return self
 
     def get(self, name: str, default: Any = None) -> Any:  # a dict's own does not ask __contains__
         return self[name] if name in self else default  # noqa: SIM401
 
     def copy(self) -> AnyNumbers:
-        return AnyNumbers(self)
+        return AnyNumbers(self).seeded(self.seed)
 
     def __or__(self, other: Values) -> AnyNumbers:  # type: ignore[override]
-        return AnyNumbers({**self, **other})
+        return AnyNumbers({**self, **other}).seeded(self.seed)
+
+
+INEQUAL = (r"\le", r"\ge", "<", ">")
+DERIVATIVE = re.compile(r"(?:derivative of|(?<=that of)) \$([^$]+)\$ is \$([^$]+)\$")
 
 
 def has_letters(side: equations.Words) -> bool:
@@ -997,10 +1010,20 @@ def in_the_text(page: str, text: str) -> Iterator[tuple[equations.Words, list[Va
 
     Those of numbers alone; of gradients and of the quantities of a step, with the page's values; and others with both
     sides composed, with these or with any numbers. Not a setting ("z = 0.7"), nor a definition ("v = ...").
+    Inequalities with both sides composed have to be true of any numbers, and so has "the derivative of $A$ is $B$".
+    Displayed equations without a label count as text.
     """
     listed = [words_of(line.partition(" ")[2]) for line in CONDITIONAL.split("\n    ") if line.startswith(page[:2])]
     prose = "\n".join(block.text for block in blocks(text) if not re.fullmatch(r"\$[^$]+\$", block.text))
-    for tex in re.findall(r"\$([^$]+)\$", prose):
+    for of, is_ in DERIVATIVE.findall(prose):
+        (letter,) = {word for word in words_of(of) if has_letters([word])}
+        values = AnyNumbers(FUNCTIONS)
+        code = equations.Reader(words_of(of), values).whole()
+        f = eval(f"lambda v: lambda {letter}: {code.replace(f'v[{letter!r}]', letter)}", vars(equation_maths))(values)
+        words = [r"\text{derivative}", "=", *words_of(is_)]
+        yield words, [values | {"derivative": slope(f)(values[letter])}]
+    alone = re.findall(r"^ *\$\$\n((?:(?!\$\$).)+?)\$\$$", text, re.M | re.S)
+    for tex in [*re.findall(r"\$([^$]+)\$", prose), *alone]:
         for sides, marks in statements(words_of(tex.replace("{,}", ""))):
             for left, mark, right in zip(sides, marks, sides[1:], strict=False):
                 words = [*left, mark, *right]
@@ -1014,6 +1037,8 @@ def in_the_text(page: str, text: str) -> Iterator[tuple[equations.Words, list[Va
                     if not of_a_step and is_named(left):
                         continue
                     yield words, [COMMON | of_page(page)] + [AnyNumbers(FUNCTIONS)] * (not of_a_step)
+                elif all(map(has_letters, (left, right))) and mark in INEQUAL and not is_named(left):
+                    yield from ((words, [AnyNumbers(FUNCTIONS).seeded(seed)]) for seed in range(1, 9))
 
 
 def untrue(page: str, text: str) -> Iterator[str]:
@@ -1033,6 +1058,9 @@ def test_an_untrue_equation_in_the_running_text_is_noticed() -> None:
     assert [*untrue("05-gru-backward", r"so $\gd{a_z} = \gd{z} \odot z_t \odot (1 + z_t)$.")]
     assert [*untrue("04-gru-forward", r"since $1 - \sigma(a) = \sigma(a)$.")]
     assert [*untrue("03-gates", r"and $h_1 = \frac12 \cdot 8 + \frac12 \cdot 4 = 7$.")]
+    assert [*untrue("12-lstm", r"so $|c_t| \le \min(1, |c_0|)$.")]
+    assert [*untrue("01-from-a-sum-to-a-state", r"The derivative of $\ln(1 + e^{s})$ is $1 - \sigma(s)$.")]
+    assert [*untrue("sheet", "then\n\n$$\n\\gd{n} = \\gd{h_t} \\odot \\gz[_t]\n$$\n")]
     assert not [*untrue("03-gates", r"with $z = 0.7$, where $v = z h$.")]
 
 

@@ -35,6 +35,22 @@ from gru_book.widgets import EXPLORERS
 from gru_book.widgets._modules import data
 from gru_book.widgets._traits import Line
 
+
+def own_words(text):
+    return set(re.findall(r"[a-z]+", text.lower()))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_no_two_words_stand_under_each_others_keys(name):
+    """``"kept": "written", "written": "kept"``."""
+    said = {
+        key: own_words(one)
+        for key, one in data(f"{name}.json")["words"].items()
+        if isinstance(one, str) and len(key) > 1 and len(one) < 40
+    }
+    assert [(a, b) for a in said for b in said if a in said[b] - said[a] and b in said[a] - said[b]] == []
+
+
 # ------------------------------------------------------------------------------ tests that only read share a page
 
 
@@ -510,6 +526,23 @@ def test_a_finger_sees_what_it_changes(on_a_phone, name):
     """The drawing, or as much of it as a third of a phone's screen holds."""
     far, covered = out_of_sight(on_a_phone, name, PHONE["height"] / 3)
     assert (far, covered) == ([], [])
+
+
+def test_what_a_finger_drags_does_not_scroll_the_page_in_its_place(on_a_phone, name):
+    """What listens to a finger that goes down, or what can be held in it, says which movements the browser may take."""
+    session = on_a_phone.context.new_cdp_session(on_a_phone)
+    whole = session.send("Runtime.evaluate", {"expression": "document.querySelector('[data-afm]')"})["result"]
+    asked = {"objectId": whole["objectId"], "depth": -1}
+    found = session.send("DOMDebugger.getEventListeners", asked)["listeners"]
+    for node in {one["backendNodeId"] for one in found if one["type"] == "pointerdown"}:
+        it = session.send("DOM.resolveNode", {"backendNodeId": node})["object"]["objectId"]
+        read = """function () {
+          const said = [this, ...this.querySelectorAll('*')].map(e => getComputedStyle(e).touchAction);
+          return `${this.className.baseVal ?? this.className}: ${said.find(one => one !== 'auto') ?? 'auto'}`;
+        }"""
+        said = session.send("Runtime.callFunctionOn", {"functionDeclaration": read, "objectId": it})["result"]["value"]
+        assert not said.endswith(": auto")
+    session.detach()
 
 
 @pytest.mark.parametrize("place", ["broad", "on_a_phone"])

@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+import string
 from urllib.parse import parse_qsl
 
 import numpy as np
@@ -191,7 +192,7 @@ def holds(name, s):
     return [int(v) for v in found]
 
 
-SAMPLE = "And the LORD. So he\n\n  saw: f_g? Yea\nno Man's"
+SAMPLE = "And the LORD. So he\n\n  saw: f_g? Yea\nno Man's" + "".join(f" x{sign}" for sign in string.punctuation)
 
 
 @pytest.mark.parametrize("name", ["name", "word", "space", "stop", "column"])

@@ -85,6 +85,9 @@ def test_default_shows_the_point(computed):
     np.testing.assert_array_equal(np.array(right["hs"])[:, borrow["unit"]] * borrow["sign"] > 0, due)
     assert four["wrong"] == list(range(14, 29))
     np.testing.assert_array_equal(np.array(four["hs"])[:, 0] > 0, due, "it keeps the borrow all the same")
+    pairs = {name: (int(preset["a"]), int(preset["b"])) for name, preset in PRESETS.items()}
+    assert [name for name, (a, b) in pairs.items() if a < b] == ["below"]
+    assert max(pairs["four"]) < 2**4 and pairs["wide"][0] >= 2**63
     wide = computed(**SUBTRACTION["presets"]["wide"] | {"net": "four"})
     assert wide["said"] - wide["right"] == -(2**8)
 

@@ -95,7 +95,44 @@ def test_the_list_has_the_version_of_each_framework_that_was_run():
     assert ran <= set(LIST["versions"]) <= set(NAMES)
 
 
+#: What a flag is if nobody says it; the test below asks the frameworks.
+UNSAID = {"reset_after": True, "unit_forget_bias": True, "unroll": False}
+UNSAID |= {"batch_first": False, "error_if_nonfinite": False, "drop_last": False, "fullgraph": False}
+FLAG = re.compile(rf"(default )?`({'|'.join(UNSAID)})=(True|False)`")
+SAID_ALL_THE_SAME = {
+    ("notation.md", "reset_after"),
+    ("questions.md", "reset_after"),
+}  # the library's; what a form needs
+
+
+def wrong_flags(name: str, text: str) -> list[str]:
+    """Flags of which the prose names the value that they have anyway, or calls another one the default."""
+    found = [m for m in FLAG.finditer(text) if (name, m[2]) not in SAID_ALL_THE_SAME]
+    return [m[0] for m in found if (m[3] == str(UNSAID[m[2]])) != bool(m[1])]
+
+
+def test_a_flag_that_the_prose_names_is_not_as_it_is_anyway():
+    files = [path for path in FILES if path.suffix == ".md"]
+    assert sum(len(FLAG.findall(path.read_text("utf8"))) for path in files) > 12
+    assert [(path.name, wrong) for path in files for wrong in wrong_flags(path.name, path.read_text("utf8"))] == []
+    assert wrong_flags("", "with the default `reset_after=False`") and wrong_flags("", "say `batch_first=False`")
+
+
 # ------------------------------------------------------------------------------------------------ run here
+
+
+@pytest.mark.frameworks("torch", "keras")
+def test_flags_are_by_default_what_the_list_says():
+    import keras
+    import torch
+
+    torchs = (torch.nn.RNNBase, torch.nn.utils.clip_grad_norm_, torch.utils.data.DataLoader, torch.compile)
+    found: dict[str, set[object]] = {}
+    for thing in (keras.layers.GRU, keras.layers.LSTM, *torchs):
+        for flag, parameter in inspect.signature(thing).parameters.items():
+            if flag in UNSAID:
+                found.setdefault(flag, set()).add(parameter.default)
+    assert found == {flag: {value} for flag, value in UNSAID.items()}
 
 
 @pytest.mark.frameworks("torch")

@@ -12,10 +12,12 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import jupytext
+import matplotlib.pyplot as plt
 import nbformat
 import notebooks
 import pytest
-from helpers import BOX, RAN, mark
+import shape_comments
+from helpers import BOX, RAN, cells_of, mark
 from nbformat import NotebookNode
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -108,6 +110,30 @@ def importable() -> set[str]:
     brought = packages_distributions().items()
     modules = {name for name, distributions in brought if asked & set(map(canonicalize_name, distributions))}
     return modules | set(sys.stdlib_module_names) | {"gru_lib", "gru_book"}
+
+
+WITH_SHAPES = [name for name in NAMES if any(shape_comments.said(row) for c in cells_of(name) for row in c.split("\n"))]
+TRAIN_FIRST = ("01", "04", "07", "08", "13c")  # before the last comment is reached
+NEVER_CALLED = {  # on their page
+    "00": """from gru_lib import gru_init
+my_gru(np.zeros((5, 3, 2)), np.zeros((3, 4)), gru_init(np.random.default_rng(0), 2, 4))""",
+    "12": """from gru_lib import lstm_init
+my_lstm(np.zeros((5, 3, 2)), 2 * [np.zeros((3, 4))], lstm_init(np.random.default_rng(0), 2, 4))""",
+    "16": """from gru_book.models.language_model import lm_init
+from gru_book.tasks.text import streams
+from gru_lib.train import Chunk
+tokens = np.random.default_rng(1).integers(0, 6, 41)
+my_loss(lm_init(np.random.default_rng(0), V=6, D=3, H=4), Chunk(*streams(tokens, 2), None, lambda state: None))""",
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.slow] * (n.partition("-")[0] in TRAIN_FIRST)) for n in WITH_SHAPES],
+)
+def test_a_shape_beside_a_line_of_code_is_that_of_the_array(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plt, "show", lambda: plt.close("all"))
+    assert shape_comments.compared(cells_of(name), NEVER_CALLED.get(name.partition("-")[0], "")) == []
 
 
 def test_a_notebook_imports_nothing_but_what_its_first_cell_installs(notebook: NotebookNode) -> None:

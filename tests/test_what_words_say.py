@@ -12,9 +12,10 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from gru_lib import gru_forward, gru_init, gru_step, sigmoid
+from gru_lib import convert, gru_forward, gru_init, gru_step, sigmoid
 from gru_lib.ops import bce_with_logits
 
+FILES = sorted(path for package in ("gru_lib", "gru_book") for path in (ROOT / package).rglob("*.py"))
 TEXTS = sorted([*ROOT.glob("book_text/*.md"), *ROOT.glob("book/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 NAMED = re.compile(r"\[([^\]\[]+)\](?:\(|: )(?:book/)?((\d\d)([a-e]?)-[\w-]+)")
 NUMBER = re.compile(r"(?:^|\b(?:[Pp]age|[Cc]hapter)s? )(\d+)([a-e]?)$|\b(?:[Pp]age|[Cc]hapter) (\d+)([a-e]?)\b")
@@ -45,6 +46,29 @@ def test_a_link_leads_to_the_page_that_its_words_name():
     assert [(path.name, m[0]) for path, m in links if wrong_link(path.stem, m[1], m[2])] == []
 
 
+def stems(text: str) -> set[str]:
+    return {word[:5] for word in re.findall(r"[a-z]{4,}", re.sub(r"\{numref\}`[^`]*`", "", text).lower())}
+
+
+def strange_references(text: str) -> Iterator[str]:
+    """Before the exercises: what is named far from where it stands, with no word of its caption in the paragraph."""
+    text = re.split(r"^## Exercises", text, flags=re.M)[0]
+    sections = re.split(r"^(?=##+ )", text, flags=re.M)
+    home = {name: k for k, one in enumerate(sections) for name in re.findall(r"^ *name: (\S+)$", one, re.M)}
+    captions = {name: words for words, name in re.findall(r"caption: ((?:(?!caption:).)*?)\n *name: (\S+)", text, re.S)}
+    for k, section in enumerate(sections):
+        for block in section.split("\n\n"):
+            for name in re.findall(r"^(?! ).*?\{numref\}`([\w-]+)`", block, re.M):
+                if home.get(name, k) != k and not stems(block) & stems(captions.get(name, "")):
+                    yield f"{name}: {block}"
+
+
+def test_a_figure_or_table_that_is_named_is_near_or_is_about_the_same():
+    texts = {path.name: path.read_text("utf8") for path in TEXTS}
+    assert sum(text.count("{numref}") for text in texts.values()) > 20
+    assert [(name, one) for name, text in texts.items() for one in strange_references(text)] == []
+
+
 CLAIMS = yaml.safe_load((ROOT / "tests" / "framework_claims.yml").read_text("utf8"))
 RAN = "; ".join(f"{name} {said}" for part in ("versions", "older") for name, said in CLAIMS[part].items()).lower()
 VERSION = r"\b(pytorch|keras|tensorflow|jax|flax|transformers|onnx\w*|equinox|haiku|mlx)`? (?:version )?((?:\d+\.)+\d+)"
@@ -55,6 +79,36 @@ def test_a_version_of_a_framework_is_one_that_the_list_of_claims_has():
     said = {(path.name, *found) for path in TEXTS for found in re.findall(VERSION, path.read_text("utf8").lower())}
     assert len(said) > 15
     assert [one for one in sorted(said) if not re.search(rf"\b{one[1]} {re.escape(one[2])}(?![^.;, )])", RAN)] == []
+
+
+LETTERS = r"([rznifgo](?:\$?, \$?[rznifgo]){2,3})\b"  # r, z, n, in whatever markup
+STACKED = re.compile(rf"(?:\border(?: is)?|\b(PyTorch|Keras|ONNX)):? (?:\*\*|\$|\*)?{LETTERS}")
+BECOMES = re.compile(rf"\border {LETTERS} becomes {LETTERS}")
+FRAMEWORK = re.compile(r"\b(PyTorch|torch|Keras|keras|ONNX|onnx)\b")
+
+
+def wrong_orders(text: str) -> Iterator[str]:
+    """Orders of gates that are not those with which the library reads and writes the arrays of the framework before."""
+    orders = {"pytorch": convert._OURS, "torch": convert._OURS, "keras": convert._KERAS, "onnx": convert._ONNX}
+    for found in STACKED.finditer(text):
+        said, line = re.sub(r"\W", "", found[2]), text[: found.start()].rpartition("\n")[2]
+        box = re.search(r"\n```python\n((?:(?!\n```).)*)\Z", text[: found.start()], re.S)
+        before = FRAMEWORK.findall(box[1] if box else line)
+        of = (found[1] or (before or ["torch"])[-1]).lower()  # the library's own is PyTorch's
+        if BECOMES.match(text, found.start()):  # from the first that its heading names to the second
+            of, to = map(str.lower, FRAMEWORK.findall(text[: found.start()].rpartition("\n#")[2].split("\n")[0]))
+            then = re.sub(r"\W", "", BECOMES.match(text, found.start())[2])
+            if orders[to]["lstm" if "i" in said else "gru"] != then:
+                yield f"{to}: {found[0]} becomes {then}"
+        if orders[of]["lstm" if "i" in said else "gru"] != said:
+            yield f"{of}: {found[0]}"
+
+
+def test_an_order_of_gates_is_that_of_the_framework_it_is_said_of():
+    files = [*TEXTS, *FILES]
+    assert sum(len(STACKED.findall(path.read_text("utf8"))) for path in files) > 15
+    assert [(path.name, one) for path in files for one in wrong_orders(path.read_text("utf8"))] == []
+    assert [*wrong_orders("Keras has the order r, z, n.")] and [*wrong_orders("ONNX $i, f, g, o$")]
 
 
 T, N, D, H = 7, 5, 3, 2
@@ -103,6 +157,8 @@ def loss_of(s, y):
 @pytest.mark.parametrize(("term", "values"), [
     ("binary cross-entropy", [{"s": 0.3, "y": y, "it": loss_of(0.3, y)} for y in (0.0, 1.0)]),
     ("convex update", [{"z": 0.3, "a": 2.0, "b": 5.0, "it": 0.3 * 2.0 + 0.7 * 5.0}]),
+    ("central differences", [{"f": lambda x: x**2 - 3 * x, "x": 0.4, "epsilon": 0.1, "it": 2 * 0.4 - 3}]),
+    ("complex step", [{"f": lambda x: x**2 - 3 * x, "x": 0.4, "epsilon": 0.1, "it": 2 * 0.4 - 3}]),
     ("logit", [{"p": float(sigmoid(a)), "it": a} for a in (-2.0, 0.7)]),
 ])  # fmt: skip
 def test_a_formula_of_the_glossary_is_what_the_library_computes(term, values):
@@ -110,11 +166,8 @@ def test_a_formula_of_the_glossary_is_what_the_library_computes(term, values):
     entry = re.search(rf"^{term}\n((?:  .*\n)+)", text, re.M)[1]
     formula = max(re.findall(r"\$([^$]+)\$", entry), key=len)
     for one in values:
-        known = one | {"L": one["it"], "log": np.log, "sigma": sigmoid}
+        known = one | {"L": one["it"], "log": np.log, "sigma": sigmoid, "i": 1j, "Im": np.imag}
         assert list(equations.check(equations.words_of(f"L = {formula}"), known)) == [], formula
-
-
-FILES = sorted(path for package in ("gru_lib", "gru_book") for path in (ROOT / package).rglob("*.py"))
 
 
 def checks(function: ast.FunctionDef) -> Iterator[tuple[str, str, str, str]]:

@@ -1,15 +1,15 @@
 """Say what every measured number in the prose comes from.
 
 A **measured number** is a decimal, a percentage, a power of ten, a whole number from 10 on, a number word from five on,
-and a smaller number, in digits or in words, if it counts out of something ("four of ten") or has a unit ("three
-times"). It has a source
+and a smaller number, in digits or in words, if it counts out of something ("four of ten", "none of ten") or has a unit
+("three times"). It has a source
 
 - if **a cell of the page** prints it, or has it in its code, at the precision written. To count, the place that has the
   number must not have its neighbours too, one higher or lower in the last digit. The places are the lines of the cell
   above that share a word with the sentence, that cell, with the next one, with all lines of the page that share a word,
   and the whole page for a number of three digits or more;
 - or if ``tests/prose_numbers/NN-name.txt`` has **an entry** for it: the number as the page writes it, and where it
-  stands. It holds for one paragraph of the page, whichever it is, or for as many as it says with ×; a word everywhere.
+  stands. It holds for one paragraph of the page, whichever it is, or for as many as it says with ×.
 
       6.6: = log(0.5) / log(0.9)
       74 %: output 16c: alone «0.74» [0.70, 0.78]
@@ -26,8 +26,10 @@ times"). It has a source
   several numbers each has its own «». ``sums:`` are of numbers alone. ``given:`` lists what nothing measures: settings,
   examples, and how many of a thing there are.
 
-It must not be nats where its source says bits, or a GRU's where that says LSTM (`KINDS`); nor tokens where the page has
-none, but steps (`UNITS`): an entry that has the unit, such as ``40 tokens``, allows it.
+It must not be nats where its source says bits, or a GRU's where that says LSTM (`KINDS`): what stands nearest to it
+counts, in the prose and in the line. Nor may two numbers of a sentence be exchanged, so that beside each stands what
+only the other's source says; for that, their sources must name what they are of: ``{16: «2.1», 256: «1.2»}``. Nor must
+it be tokens where the page has none, but steps (`UNITS`): an entry that has the unit, such as ``40 tokens``, allows it.
 
 ``python tools/prose_numbers.py [NN …]`` lists the numbers without a source, with lines that may be it, and the entries
 that do not hold any more.
@@ -44,6 +46,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -127,7 +130,9 @@ NAMES = re.compile(
 MATH = re.compile(r"\$[^$]+\$")
 _NAMES = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety hundred"
-WORDS = {w: k for k, w in enumerate(_NAMES.split(), 1)} | {w: 10 * k for k, w in enumerate(_TENS.split(), 2)}
+WORDS = (
+    {w: k for k, w in enumerate(_NAMES.split(), 1)} | {"none": 0} | {w: 10 * k for k, w in enumerate(_TENS.split(), 2)}
+)
 WORDS = {f"{t}-{w}": WORDS[t] + WORDS[w] for t in _TENS.split()[:8] for w in _NAMES.split()[:9]} | WORDS
 _WORD, _DIGITS = "|".join(WORDS), r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:e-?\d+)?"
 NUMBER = re.compile(
@@ -147,7 +152,8 @@ MATH_NUMBER = re.compile(
     r"(?![\w.]*\d|[a-zA-Z])"
 )
 UNITS = ("bit nat", "KB MB GB", "second minute hour", "token step")
-KINDS = ("bit nat", "gru lstm elman")  # one of these in a sentence, and of its source each line with another, is a slip
+# One of these beside a number, and of its source each line with another, is a slip.
+KINDS = ("bit nat", "gru lstm elman window", "one two")
 THING = re.compile(rf"[^\W\d_]*\$?[ -]({'|'.join(' '.join(UNITS).split())})(?=s?\b(?! of))")
 HEDGES = {
     "about": r"\b(?:about|nearly|almost|some|roughly|around|close to|near|level)\s+(?:\S+\s+)?\S{0,2}$",
@@ -191,6 +197,10 @@ class Number(NamedTuple):
         about = off <= 0.1 * self.value or (self.value < 20 and off <= self.unit)
         above, below = self.value <= value <= 2 * self.value, self.value / 2 <= value <= self.value
         return self.agrees(value) or {"about": about, "above": above, "below": below}.get(self.hedge, False)
+
+    @property
+    def place(self) -> Place:
+        return Place(self.block.text, self.start, self.start + len(self.written))
 
     @property
     def thing(self) -> str:
@@ -242,8 +252,8 @@ def counts(n: re.Match[str], plain: str) -> bool:
     if n["percent"] or n["scale"] or (n["digits"] and len(n["digits"]) > 1):
         return True
     word, end = (n["word"] or "").lower(), n.end()
-    if word in ("one", "two"):  # "one point", "two bits", "one of the two": hardly ever
-        return word == "two" and bool(OF_TEN.match(plain, end))
+    if word in ("none", "one", "two"):  # "one point", "two bits", "one of the two": hardly ever
+        return bool(OF_TEN.match(plain, end))
     if WORDS.get(word, 0) >= 5:
         return plain[end : end + 1] != "-" or plain[end + 1 : end + 2].isspace()  # not twenty-seventh
     before = plain[max(0, n.start() - 40) : n.start()]
@@ -252,6 +262,11 @@ def counts(n: re.Match[str], plain: str) -> bool:
 
 # ---------------------------------------------------------------------------------------------------------- the sources
 
+# Where in a sentence, and in a line, what is said of a number ends.
+SENTENCE = re.compile(r"[.;:?!] ")
+PIECE = re.compile(r"[.,;:?!(—] |\)[,\s]| (?:and|but|while|or|against|where|which|than|whereas|not) ")
+FIELD = re.compile(r"[;|](?!\d)")
+KEY = r"[{,] ?[\"']?(\w[\w ]*?)[\"']?: "
 IN_CODE = re.compile(r"(?<![\w.])\d[\d_]*(?:\.\d+)?(?:e[-+]?\d+)?", re.I)
 PRINTED = re.compile(
     r"10\^[-−]?\d+(?:\.\d+)?|(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?(?: ?%)?", re.I
@@ -268,6 +283,27 @@ will print import range def return rng random lambda zip strict true false none 
 STOP = frozenset(_COMMON.split())
 
 
+class Place(NamedTuple):
+    """Where a number stands, in the prose or in a line of its source."""
+
+    text: str
+    start: int
+    end: int
+    code: bool = False
+
+    def beside(self, ends: re.Pattern[str]) -> str:
+        """What stands between the nearest of these ends, without the number."""
+        begin = max((m.end() for m in ends.finditer(self.text) if m.end() <= self.start), default=0)
+        stop = min((m.start() for m in ends.finditer(self.text) if m.start() >= self.end), default=len(self.text))
+        return f"{self.text[begin : self.start]} # {self.text[self.end : stop]}"
+
+    def keys(self) -> tuple[set[str], set[str]]:
+        """If it stands in a dictionary, ``{16: 3, 24: 0}``: its key, and the others."""
+        own = re.search(rf"{KEY}[\"'(]*$", self.text[: self.start])
+        mine = named(own[1]) if own else set()
+        return mine, named(" ".join(re.findall(KEY, self.text))) - mine if own else set()
+
+
 class Source(NamedTuple):
     """A number that a cell prints, or that stands in its code."""
 
@@ -276,6 +312,10 @@ class Source(NamedTuple):
     code: bool
     line: str
     found: re.Match[str]
+
+    @property
+    def place(self) -> Place:
+        return Place(self.line, *self.found.span(), self.code)
 
     def has(self, n: Number) -> bool:
         """Whether it can be what the prose says: a whole number has to be printed as one."""
@@ -352,6 +392,12 @@ FUNCTIONS |= {name: getattr(math, name) for name in ("exp", "sqrt", "tanh", "log
 FUNCTIONS |= {"sigma": lambda a: 1 / (1 + math.exp(-a))}
 
 
+def named(text: str) -> set[str]:
+    """What may say which of two numbers is meant: words without their s, and other numbers."""
+    found = re.findall(r"[a-z]{3,}|(?<![\w.])\d+(?:\.\d+)?(?![\w.]*\d)", text.lower().replace(",", ""))
+    return {word.rstrip("s") for word in found if word not in STOP}
+
+
 def said(what: str, text: str) -> list[str]:
     """Which of these words a text, or code, has, as often as it has them."""
     return re.findall(rf"(?<![^\W_])({what.replace(' ', '|').lower()})s?(?![^\W_])", text.lower())
@@ -364,6 +410,17 @@ class Entry(NamedTuple):
     sources: tuple[tuple[str, str], ...]
     how: str = ""
     places: int = 1
+
+    def marked(self) -> list[Place]:
+        """Where in its sources the number stands, or those that it is calculated from."""
+        found: list[Place] = []
+        for _, line in self.sources:
+            marks = [*re.finditer("«.*?»", line)]
+            plain = line.replace("«", "").replace("»", "")
+            found += [Place(plain, m.start() - 2 * k, m.end() - 2 * k - 2) for k, m in enumerate(marks)]
+            found += [] if marks or not plain else [Place(plain, 0, len(plain))]
+        at = "abcdefghij".find(self.how or "-")
+        return found[at : at + 1] if 0 <= at < len(found) else found
 
     def value(self, page: str) -> float:
         """What the sources say; an error says what is wrong with them."""
@@ -422,22 +479,25 @@ class Page:
         if n.unit and len(f"{n.value / n.unit:.0f}".rstrip("0")) > 2:  # hardly by chance
             yield lambda s: True
 
-    def by_itself(self, n: Number) -> list[str]:
-        """The lines of a place that has the number, and neither of its neighbours."""
+    def by_itself(self, n: Number) -> list[Place]:
+        """Where a place has the number, if it has neither of its neighbours."""
         about = close(self.name, n)
         equal = [s for s in about if s.has(n)]
         beside = [s for s in about if s not in equal and any(map(s.has, n.beside()))] if equal else []
-        places = ([s.line for s in equal if tier(s)] for tier in self.tiers(n) if not any(map(tier, beside)))
+        places = ([s.place for s in equal if tier(s)] for tier in self.tiers(n) if not any(map(tier, beside)))
         return next(filter(None, places), [])
 
-    def mistaken(self, n: Number, sources: list[str]) -> str:
+    def mistaken(self, n: Number, sources: list[Place]) -> str:
         """What else its source, or else the page, says that it is of; or nothing."""
-        before, after = n.block.text[: n.start], n.block.text[n.start :]
-        clause = re.split(r"[.;:?!] ", before)[-1] + re.split(r"[.;:?!] ", after)[0]
         for kind in KINDS:
-            here, there = set(said(kind, clause)), [set(said(kind, line)) for line in sources]
+            near, clause = (set(said(kind, n.place.beside(ends))) for ends in (PIECE, SENTENCE))
+            here = near or (clause if kind != "one two" else near)
+            there = [set(said(kind, place.beside(FIELD)) or said(kind, place.text)) for place in sources]
             if len(here) == 1 and there and all(each and not each & here for each in there):
                 return f"{here.pop()}, where its source says {' and '.join(set().union(*there))}"
+        here, keys = named(n.place.beside(PIECE)), [place.keys() for place in sources]
+        if keys and all(here & others and not here & own for own, others in keys):
+            return f"{' '.join(here & keys[0][1])}, where its source says {' '.join(keys[0][0])}"
         found = Counter(each for kind in UNITS if n.thing in kind.split() for each in said(kind, self.text))
         entered = any(n.is_of(e.number) and e.number != n.written for e in self.entries)
         if found[n.thing.lower()] == 1 and max(found.values()) > 2 and not entered:
@@ -445,6 +505,21 @@ class Page:
                 f"{n.thing}s, which the page has nowhere else; if it is right, give “{n.written} {n.thing}s” an entry"
             )
         return ""
+
+    def exchanged(self, sources: dict[int, list[Place]]) -> Iterator[str]:
+        """Pairs of numbers of a sentence, beside each of which stands what only the other's source says."""
+        for a, b in combinations(self.numbers, 2):
+            alike = (a.percent, a.unit, a.written[0].isalpha()) == (b.percent, b.unit, b.written[0].isalpha())
+            if a.block is b.block and alike and not SENTENCE.search(a.block.text[a.start : b.start]):
+                own = named(f"{a.written} {b.written}")
+                here = [named(n.place.beside(PIECE)) - own for n in (a, b)]
+                there = [
+                    named(" ".join(place.beside(FIELD) for place in sources[id(n)] if not place.code)) - own
+                    for n in (a, b)
+                ]
+                first, last = there[0] - there[1], there[1] - there[0]
+                if here[0] & last and here[1] & first and not (here[0] & first or here[1] & last):
+                    yield f"{a.written} and {b.written} may be exchanged, by what their sources say beside them: {a}"
 
     def wrong(self, entry: Entry, n: Number) -> str:
         """What is wrong with an entry for a number of its name, or nothing."""
@@ -461,7 +536,7 @@ class Page:
     def problems(self) -> Iterator[str]:
         """What the writer of the page has to mend."""
         lines = {id(n): self.by_itself(n) for n in self.numbers}
-        places = Counter(n.written for n in self.numbers if lines[id(n)] and n.written[0].isalpha())
+        places: Counter[str] = Counter()
         for entry in self.entries:
             found = [(n, self.wrong(entry, n)) for n in self.numbers if n.is_of(entry.number)]
             if all(wrong for _, wrong in found):
@@ -472,14 +547,15 @@ class Page:
         for n in self.numbers:
             if not lines[id(n)]:
                 needy.setdefault(n.written, []).append(n)
-            entered = [line for e in self.entries if n.is_of(e.number) for kind, line in e.sources if kind != "given"]
-            if mistaken := self.mistaken(n, lines[id(n)] or entered):
+            lines[id(n)] = lines[id(n)] or [place for e in self.entries if n.is_of(e.number) for place in e.marked()]
+            if mistaken := self.mistaken(n, lines[id(n)]):
                 yield f"{mistaken}: {n}"
+        yield from self.exchanged(lines)
         for written, there in needy.items():
             count = len({n.block for n in there})
             if not places[written]:
                 yield from (f"no source: {n}" for n in there)
-            elif count > places[written] and not written[0].isalpha():
+            elif count > places[written]:
                 say = f"{written} stands in {count} paragraphs; if the entry is for each, write “{written} ×{count}”: "
                 yield say + "; ".join(map(str, there))
 

@@ -279,7 +279,7 @@ def lstm_forward(
     xs, (h0, c0), mask, dtype = begin(where, p, xs, lengths, h0=(h0, "H"), c0=(c0, "H"))
     h_mask = recurrent_mask(where, h_mask, xs, p, dtype)
     (T, N, _), H, weights = xs.shape, p.H, (p.W_x, p.W_h, p.b if p.bias else p.W_x)
-    # In the order i, f, o, g one call is enough for the three gates.
+    # With g last, one call is enough for the three gates.
     W_x, W_h, b = (np.concatenate((W[..., : 2 * H], W[..., 3 * H :], W[..., 2 * H : 3 * H]), axis=-1) for W in weights)
     W_h = W_h.T.copy()
 
