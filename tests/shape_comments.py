@@ -14,6 +14,7 @@ import sys
 from types import FrameType
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 from docstring_shapes import SHAPE, fits
 
@@ -101,7 +102,16 @@ def compared(cells: list[str], call: str = "") -> list[str]:
         return value
 
     names: dict[str, Any] = {"_look": look}
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(Seen):
+    quietly = (
+        contextlib.redirect_stdout(io.StringIO()),
+        np.printoptions(),
+        plt.rc_context(),
+        contextlib.suppress(Seen),
+    )
+    with contextlib.ExitStack() as stack:  # a page sets options of NumPy and Matplotlib, and leaves figures open
+        for one in quietly:
+            stack.enter_context(one)
+        stack.callback(plt.close, "all")
         for k, source in enumerate(cells):
             if not waiting:
                 break
