@@ -15,12 +15,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from experiments._store import chosen, digits, file_for_kernels, fixed_kernels, make, replace, seeded
-from gru_book.cells import NTMParams, ntm_init, stack_rnn_init
+from gru_book.cells import NTMState, ntm_address, ntm_init, stack_rnn_init
 from gru_book.models.reader import reader_accuracy, reader_loss
 from gru_book.tasks.adding import adding
 from gru_book.tasks.strings import copy, reverse
@@ -36,6 +36,7 @@ from gru_lib import (
     linear_forward,
     linear_init,
     orthogonal,
+    sigmoid,
     softmax_cross_entropy,
     train,
 )
@@ -262,55 +263,102 @@ def by_place(m: Bundle) -> None:
         m.rnn.heads.b[head + m.rnn.M + 1] = -40
 
 
-def unsharpened(m: Bundle) -> None:
-    """Hold the power that sharpens at 1 in both heads, the same way."""
-    for head in (0, m.rnn.M + 6):
-        m.rnn.heads.b[head + m.rnn.M + 5] = -40
+class Run(NamedTuple):
+    """What `copying` finds at each step."""
+
+    logits: Any  # (T, N, K)
+    w_write: Any  # (T, N, R)
+    w_read: Any
+    z_write: Any  # (T, N): the share that the writing head keeps
 
 
-def with_rows(m: Bundle, R: int) -> Bundle:
-    """The same NTM with R rows: no parameter's size depends on how many there are."""
-    options = {name: getattr(m.rnn, name) for name in ("D", "H", "M")} | {"R": R}
-    rnn = NTMParams({"controller": m.rnn.controller, "heads": m.rnn.heads}, options=options)
-    return bundle(rnn=rnn, out=m.out)
+MAY: dict[str, Callable[[Any], Any]] = {  # which rows may be written, by whether they have been read (N, R)
+    "all": np.ones_like,
+    "none": np.zeros_like,
+    "read": lambda read: read,
+    "unread": lambda read: ~read,
+}
 
 
-def walk(m: Bundle, length: int = 20) -> Row:
-    """How the reading head goes on between the answers: the mean share that does not, and the median power."""
-    tape = cell_of(m.rnn).forward(unseen("copy", length).xs, None, m.rnn)[2]
-    steps = [step.read for step in tape.caches[length:-1]]
+def copying(m: Bundle, batch: Any, may: str = "all") -> Run:
+    """An NTM at work, step by step: while the items come it writes as it will, while it answers in some rows only.
+
+    A row has been read if it comes no later than the reading head's heaviest row of the step before, which is right
+    for a head that goes on row by row from row 0.
+    """
+    T, N, _ = batch.xs.shape
+    p, state, found = m.rnn, cell_of(m.rnn).zeros(m.rnn, N, m.rnn.dtype), []
+    for t, x in enumerate(batch.xs):
+        h = np.tanh(linear_forward(np.concatenate([x, state.read], axis=1), p.controller)[0])
+        raw = linear_forward(h, p.heads)[0]
+        at_write, at_read, erase, add = np.split(raw, np.cumsum([p.M + 6, p.M + 6, p.M]), axis=1)
+        w_write, write = ntm_address(at_write, state.w_write, state.memory)
+        read_before = np.arange(p.R) <= state.w_read.argmax(axis=1)[:, None]
+        here = (w_write * (MAY[may](read_before) if t >= T // 2 else 1))[:, :, None]
+        memory = state.memory * (1 - here * sigmoid(erase)[:, None]) + here * np.tanh(add)[:, None]
+        w_read, _ = ntm_address(at_read, state.w_read, memory)
+        state = NTMState((w_read[:, :, None] * memory).sum(axis=1), w_read, w_write, memory)
+        logits = linear_forward(np.concatenate([h, state.read], axis=1), m.out)[0]
+        found.append((logits, w_write, w_read, write.z[0]))
+    return Run(*map(np.array, zip(*found, strict=True)))
+
+
+def right_copying(m: Bundle, length: int, may: str) -> list[float]:
+    """Shares of the items, and of whole lists, that are right."""
+    batch = unseen("copy", length)
+    good = ((copying(m, batch, may).logits > 0) == (batch.ys == 1)).all(axis=2)[length:]
+    return [float(good.mean()), float(good.all(axis=0).mean())]
+
+
+def heads(m: Bundle, length: int = 32) -> Row:
+    """Of lists that fill the memory: how the heads walk, and on which rows the writing head stands.
+
+    While the items come, the share of steps at which its heaviest row is the next; while it answers, the mean z of the
+    writing head, and the share of its weight on rows not yet read. Of lists of 5, that on rows never written.
+    """
+    run, steps, rows = copying(m, unseen("copy", length)), np.arange(length), np.arange(m.rnn.R)
+    last = run.w_read[length - 1 : -1].argmax(axis=2)
+    short = copying(m, unseen("copy", 5)).w_write[5:, :, 5:]
     return {
-        "ε": float(np.mean([1 - step.shift.max(axis=1) for step in steps])),
-        "γ": float(np.median([1 + step.gamma[0] for step in steps])),
+        "walk": float((run.w_write[:length].argmax(axis=2) == steps[:, None]).mean()),
+        "z": float(run.z_write[length:].mean()),
+        "on unread": float((run.w_write[length:] * (rows > last[:, :, None])).sum(axis=2).mean()),
+        "on free, 5": float(short.sum(axis=2).mean()),
     }
 
 
-def copied(z: str, seed: int, steps: int = 500) -> Row:
-    """An NTM whose z is learned, from near one half, or held at 1 learns to copy; the shares right at several lengths.
-
-    Where z is learned, also what is right if it is then set to 1 with no more training, and with twice the rows.
-    """
+def copier(z: str, seed: int) -> Bundle:
+    """An NTM whose z is learned, from near one half, or held at 1 learns to copy."""
     rng = np.random.default_rng(seed)
     m = speaker(rng, "NTM", "copy")
     if z == "held":
         by_place(m)
-    fit(m, rng, "copy", steps, reader_loss)
+    fit(m, rng, "copy", STEPS["NTM"], reader_loss)
+    return m
+
+
+def copied(z: str, seed: int) -> Row:
+    """The shares right at several lengths.
+
+    Where z is learned, also those if with no more training nothing is written while it answers, or only in rows that
+    have been read, or only in the others; and what its heads do.
+    """
+    m = copier(z, seed)
     made = {"size": m.size} | by_length(m, "copy", "bits")
     if z == "held":
-        return made | walk(m)
-    made["64 rows"] = by_length(with_rows(m, 64), "copy", "bits")
-    by_place(m)
-    return made | {"then 1": by_length(m, "copy", "bits")}
+        return made
+    for may in ("none", "read", "unread"):
+        made[f"writes: {may}"] = {str(length): right_copying(m, length, may) for length in TESTED["copy"]}
+    return made | heads(m)
 
 
-def blunt(seed: int) -> Row:
-    """An NTM with z held at 1 learns to copy without sharpening."""
-    rng = np.random.default_rng(seed)
-    m = speaker(rng, "NTM", "copy")
-    by_place(m)
-    unsharpened(m)
-    fit(m, rng, "copy", STEPS["NTM"], reader_loss)
-    return by_length(m, "copy", "bits") | walk(m)
+def trace(seed: int, length: int = 32) -> Row:
+    """Both heads on one list, where z is learned: [step, row, weight] of each weight above 0.05."""
+    run = copying(copier("learned", seed), unseen("copy", length))
+    return {
+        name: [[int(t), int(row), float(w[t, 0, row])] for t, row in np.argwhere(w[:, 0] > 0.05)]
+        for name, w in (("written", run.w_write), ("read", run.w_read))
+    }
 
 
 def net(seed: int = 0, digits: int = 3) -> Row:
@@ -342,7 +390,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
     "flat, stack": (flat_stack, ((2000,),), range(1, 11)),
     "flat, forgetful": (flat_forgetful, ((2000,),), range(1, 6)),
     "copy, z": (copied, (("held",), ("learned",)), range(6)),
-    "copy, no sharpening": (blunt, ((),), range(3)),
+    "copy, heads": (trace, ((),), range(1)),
 }
 if not fixed_kernels():
     PARTS = {part: (run, what, seeds[:3]) for part, (run, what, seeds) in PARTS.items()}

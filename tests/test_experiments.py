@@ -34,7 +34,7 @@ def test_stored_results_are_of_every_run_that_is_wanted_and_of_no_other(name):
         # fewer only where a rate is looked for, where runs that missed something are given more steps, where nothing is
         # drawn, and for controls of chapter 16, whose page says how many
         few = part.endswith(("rates", "later")) or part in ("tuning", "short", "baselines", "prefixes", "words")
-        few |= part in ("held", "middle", "language", "counting")  # "middle", "language": one network
+        few |= part in ("held", "middle", "language", "counting", "copy, heads")  # "middle", "language", heads: one
         assert len({seed for *_, seed in wanted}) >= 3 or few, part
 
 
