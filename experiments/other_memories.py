@@ -75,10 +75,9 @@ def moved(p: Any, rng: np.random.Generator) -> Any:
     return p
 
 
-def shrunk(size: float, rng: np.random.Generator, **how: Any) -> Any:
-    """Relu from a multiple of the identity."""
-    p = identity(elman_init(rng, activation="relu", **how))
-    p.W_h *= size
+def quiet(p: Any) -> Any:
+    """A network that its inputs move ten times less."""
+    p.W_x *= 0.1
     return p
 
 
@@ -87,11 +86,11 @@ CELLS: dict[str, Callable[..., Any]] = {
     "GRU": gru_init,
     "IRNN": irnn_init,  # of chapter 2
     "relu, identity": lambda rng, **how: identity(elman_init(rng, activation="relu", **how)),
-    "relu, 0.9 identity": partial(shrunk, 0.9),
     "relu, permutation": lambda rng, **how: moved(elman_init(rng, activation="relu", **how), rng),
     "relu, orthogonal": lambda rng, **how: turned(elman_init(rng, activation="relu", **how), rng),
     "relu": partial(elman_init, activation="relu"),
     "tanh, identity": lambda rng, **how: identity(elman_init(rng, **how)),
+    "tanh, identity, small W_x": lambda rng, **how: quiet(identity(elman_init(rng, **how))),
     "Elman": elman_init,
     "tanh, orthogonal": lambda rng, **how: turned(elman_init(rng, **how), rng),
 }
@@ -114,26 +113,61 @@ def adder_loss(m: Bundle, batch: Any) -> tuple[Any, Bundle]:
     return (error * error).mean(), bundle(rnn=cell.backward(dhs, None, tape, m.rnn)[2], out=dout)
 
 
-def early(cell: str, lr: float, seed: int, steps: int = 4000) -> Row:
-    """Train on fresh sequences of 50 with both marks early; the error on 500 held-out ones, every 100 steps.
+def reach(p: Any, xs: Any, d: Any) -> float:
+    """What share of a gradient's length goes from step 50 back to step 10, over the sequences `xs`."""
+    cell = cell_of(p)
+    tenth = cell.forward(xs[:10], None, p)[1]
+    hs, _, tape = cell.forward(xs[10:], tenth, p)
+    dhs = np.zeros_like(hs)
+    dhs[-1] = d
+    return float(np.linalg.norm(cell.backward(dhs, None, tape, p)[1]) / np.linalg.norm(d))
 
-    A training whose loss overflows has the errors up to there.
+
+def early(
+    cell: str, lr: float, seed: int, steps: int = 4000, every: int = 100, traces: bool = False, done: float = 0.0
+) -> Row:
+    """Train on fresh sequences of 50 with both marks early; the error on 500 held-out ones, every so many steps.
+
+    With `traces` also the reach at each test, after the one before training; it draws nothing from what the training
+    draws from. It ends before its last step at an error below `done`. A training whose loss overflows has the errors up
+    to there.
     """
     rng = np.random.default_rng(100 + seed)
     m, test = adder(rng, cell), single(adding(np.random.default_rng(10_001), 500, 50, "early"))
 
+    measure = np.random.default_rng(10_003)
+    xs = single(adding(measure, 100, 50, "early")).xs
+    d = measure.normal(size=(100, UNITS)).astype(np.float32)
     errors: list[float] = []
+    far = [reach(m.rnn, xs, d)]
 
     def error(p: Bundle) -> dict[str, float]:
         y = linear_forward(cell_of(p.rnn).forward(test.xs, None, p.rnn)[0][-1], p.out)[0]
         errors.append(float(((y - test.ys) ** 2).mean()))
+        if traces:
+            far.append(reach(p.rnn, xs, d))
         return {"error": errors[-1]}
 
     source = (single(adding(rng, 32, 50, "early")) for _ in iter(int, 1))
-    how: Row = {"steps": steps, "clip_norm": 1.0, "evaluate": error, "every": 100, "progress": False}
+    how: Row = {"steps": steps, "clip_norm": 1.0, "evaluate": error, "every": every, "progress": False}
     with suppress(FloatingPointError):
-        train(m, adder_loss, source, Adam(m, lr), **how)
-    return {"size": m.size, "error": errors}
+        train(m, adder_loss, source, Adam(m, lr), stop=lambda _: errors[-1] < done, **how)
+    return {"size": m.size, "error": errors} | ({"reach": far} if traces else {})
+
+
+def traced(cell: str, lr: float, seed: int) -> Row:
+    """A training's first 600 steps, with its reach, every 25."""
+    return early(cell, lr, seed, 600, 25, traces=True)
+
+
+def until_learned(cell: str, lr: float, seed: int) -> Row:
+    """A training with its reach, every 25 steps, up to the first error below 0.05."""
+    return early(cell, lr, seed, every=25, traces=True, done=0.05)
+
+
+def followed(cell: str, lr: float, seed: int) -> Row:
+    """A training of 4,000 steps, with its reach, every 100."""
+    return early(cell, lr, seed, traces=True)
 
 
 # -------------------------------------------------------------------------------- strings, with a memory and without
@@ -380,11 +414,25 @@ def net(seed: int = 0, digits: int = 3) -> Row:
     return made | {"H": 32, "M": 8, "params": params}
 
 
-STARTS = tuple(cell for cell in CELLS if cell != "IRNN")
+STARTS = tuple(cell for cell in CELLS if cell not in ("IRNN", "tanh, identity, small W_x"))
 RATES = (0.003, 0.001)
+SHOWN = (("GRU", 0.003), ("relu, orthogonal", 0.001), ("relu, orthogonal", 0.003), ("tanh, identity", 0.001))
+OTHERS = (
+    ("relu, identity", 0.003),
+    ("relu, identity", 0.001),
+    ("relu, permutation", 0.003),
+    ("relu, permutation", 0.001),
+    ("GRU", 0.001),
+    ("relu", 0.001),
+    ("tanh, orthogonal", 0.001),
+)
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = {
     "early": (early, tuple((cell, lr) for cell in STARTS for lr in RATES), range(5)),
     "early, five more": (early, (("relu, orthogonal", 0.003),), range(5, 10)),
+    "reach": (traced, SHOWN, range(5)),
+    "reach, until learned": (until_learned, OTHERS, range(5)),
+    "reach, five more": (until_learned, (("relu, orthogonal", 0.003),), range(5, 10)),
+    "reach, small W_x": (followed, (("tanh, identity, small W_x", 0.0003),), range(5)),
     "strings": (strings, (("copy", "GRU", "bits"),), range(6)),
     "flat": (flat, ((8000,),), range(1, 11)),
     "flat, stack": (flat_stack, ((2000,),), range(1, 11)),
