@@ -112,7 +112,7 @@ def stories(name: str, cell: str, lr: float, seed: int) -> Row:
 
 
 def keeps_names(b_z: float, steps: int, seed: int) -> Row:
-    """A net that learns names as the page's does, from a bias: right answers with a term replaced at the fillers."""
+    """A net that learns names as the page's does, from a bias: right answers with a term left out at the fillers."""
     rng = np.random.default_rng(seed)
     m = reader_init(rng, 17, 3, H)
     m.rnn.b_z[:] = b_z
@@ -122,17 +122,23 @@ def keeps_names(b_z: float, steps: int, seed: int) -> Row:
 
 
 def names_right(m: Bundle) -> Row:
-    """Share of names right as trained, and with 0 or its mean in the place of a term at the fillers after the name.
+    """Share of names right as trained, and with 0 in the place of a term at the fillers after the last name.
 
-    "refit" is the share right with 0 there by a readout fitted by least squares to states scaled to length 1.
+    "held": with z there at its mean, unit by unit; "mean": with the term's mean in its place. "z" is the mean of z.
     """
-    draws = ((5, 1024), (6, 4096))
-    test, fresh = (agreement(np.random.default_rng(seed), lines, 24, distance=(1, 20)) for seed, lines in draws)
-    row = {"as trained": names_said(m, last_state(m, test), test)}
-    for term, mean in zip(("kept", "written"), means(m, test), strict=True):
-        for name, value in (("0", 0.0), ("mean", mean)):
-            row[f"{term}, {name}"] = names_said(m, last_state(m, test, **{term: value}), test)
-        row[f"{term}, refit"] = names_refit(*((last_state(m, batch, **{term: 0.0}), batch) for batch in (fresh, test)))
+    test = agreement(np.random.default_rng(5), 1024, 24, distance=(1, 20))
+
+    def said(**instead: Any) -> tuple[float, NDArray[Any]]:
+        h, means = last_state(m, test, **instead)
+        return float(((h @ m.out.W + m.out.b > 0) == (test.ys[-1] > 0)).all(axis=1).mean()), means
+
+    whole, (z, *_) = said()
+    held, (_, *terms) = said(z=z)
+    row = {"as trained": whole, "z": float(z.mean()), "held": held}
+    for term, mean in zip(("kept", "written"), terms, strict=True):
+        row[term], (moved, *_) = said(**{term: 0.0})
+        row |= {f"z, {term}": float(moved.mean()), f"{term}, held": said(z=z, **{term: 0.0})[0]}
+        row[f"{term}, held, mean"] = said(z=z, **{term: mean})[0]
     return row
 
 
@@ -142,47 +148,21 @@ def after_name(batch: Batch) -> NDArray[np.bool_]:
     return (np.cumsum(names[::-1], axis=0)[::-1] == 0) & (batch.tokens < 16)
 
 
-def terms(m: Bundle, x: NDArray[Any], h: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The two terms of the new state, kept z h and written (1 − z) n."""
-    p = m.rnn
-    r = sigmoid(x @ p.W_xr + h @ p.W_hr + p.b_r)
-    z = sigmoid(x @ p.W_xz + h @ p.W_hz + p.b_z)
-    return z * h, (1 - z) * np.tanh(x @ p.W_xn + (r * h) @ p.W_hn + p.b_n)
+def last_state(m: Bundle, batch: Batch, **instead: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The state at the end, (N, H), and the means of z, kept z h and written (1 − z) n at the fillers after the name.
 
-
-def last_state(m: Bundle, batch: Batch, kept: Any = None, written: Any = None) -> NDArray[Any]:
-    """The state at the end, (N, H), with these values in the place of a term at the fillers after the last name."""
-    h = np.zeros((batch.xs.shape[1], H))
-    for x, here in zip(batch.xs, after_name(batch)[..., None], strict=True):
-        pairs = zip(terms(m, x, h), (kept, written), strict=True)
-        left, new = (term if value is None else np.where(here, value, term) for term, value in pairs)
-        h = left + new
-    return h
-
-
-def means(m: Bundle, batch: Batch) -> NDArray[Any]:
-    """The mean of each term over all lines and fillers after the last name, (2, H)."""
-    h, sums = np.zeros((batch.xs.shape[1], H)), np.zeros((2, H))
+    z=, kept= and written= stand in their places there.
+    """
+    p, h, seen = m.rnn, np.zeros((batch.xs.shape[1], H)), []
     for x, here in zip(batch.xs, after_name(batch), strict=True):
-        both = np.array(terms(m, x, h))
-        sums += both[:, here].sum(axis=1)
-        h = both.sum(axis=0)
-    return sums / after_name(batch).sum()
-
-
-def names_said(m: Bundle, h: NDArray[Any], batch: Batch) -> float:
-    """Share of names that the net's own readout says right."""
-    return float(((h @ m.out.W + m.out.b > 0) == (batch.ys[-1] > 0)).all(axis=1).mean())
-
-
-def names_refit(learn: tuple[NDArray[Any], Batch], test: tuple[NDArray[Any], Batch]) -> float:
-    """Share of names that a readout says right which is fitted to other lines; only the direction of a state counts."""
-
-    def direction(h: NDArray[Any]) -> NDArray[Any]:
-        return np.column_stack([h / np.linalg.norm(h, axis=1, keepdims=True), np.ones(len(h))])
-
-    W = np.linalg.lstsq(direction(learn[0]), 2 * learn[1].ys[-1] - 1, rcond=None)[0]
-    return float(((direction(test[0]) @ W > 0) == (test[1].ys[-1] > 0)).all(axis=1).mean())
+        r = sigmoid(x @ p.W_xr + h @ p.W_hr + p.b_r)
+        z = sigmoid(x @ p.W_xz + h @ p.W_hz + p.b_z)
+        z = np.where(here[:, None], instead.get("z", z), z)
+        kept, written = z * h, (1 - z) * np.tanh(x @ p.W_xn + (r * h) @ p.W_hn + p.b_n)
+        seen.append(np.array([z, kept, written])[:, here])
+        h = np.where(here[:, None], instead.get("kept", kept), kept)
+        h = h + np.where(here[:, None], instead.get("written", written), written)
+    return h, np.concatenate(seen, axis=1).mean(axis=1)
 
 
 def best_rate(rows: Iterable[list[Any]], *what: Any) -> float:

@@ -2,7 +2,6 @@
 
 import json
 import re
-from functools import partial
 
 import numpy as np
 import pytest
@@ -135,30 +134,33 @@ def test_float64_rounds_the_switches_to_their_limits():
 
 
 @pytest.mark.parametrize("file", ["three_stories", "three_stories_own"])
-def test_on_which_term_a_net_seems_to_rely_hangs_on_what_stands_in_its_place(file):
-    """By zeros nets from 6 need what is kept more, by means all need what is written more; from 0 both ways agree."""
+def test_with_z_held_nets_need_more_what_they_write_and_from_6_it_does_not_seem_so_otherwise(file):
     found = {}
     for b_z, steps, _, row in load_results(file)["names"]:
         found.setdefault((b_z, steps), []).append(row)
     assert list(found) == [(0, 2400), (2, 2400), (6, 7200)]
     assert [len(rows) for rows in found.values()] == [10 if file == "three_stories" else 3] * 3
-    for (b_z, _), rows in found.items():
-        for row in rows:
-            assert row["as trained"] > 0.99
-            assert max(row["written, 0"], row["written, mean"]) < row["as trained"] - 0.05
-            assert row["written, mean"] < row["kept, mean"]
-            if b_z != 2:
-                assert max(row["kept, 0"], row["kept, mean"]) < row["as trained"] - 0.05
-                assert (row["written, 0"] < row["kept, 0"]) == (b_z == 0)
-            if b_z > 0:
-                assert row["written, refit"] > row["written, 0"]
+    rows = [row for some in found.values() for row in some]
+    assert all(row["as trained"] > 0.99 and row["held"] >= 0.89 for row in rows)
+    assert all(row["written, held, mean"] < row["kept, held, mean"] for row in rows)
+    more = sum(row["written, held"] < row["kept, held"] for row in rows)
+    assert more >= len(rows) - 1
+    if file == "three_stories":
+        assert (more, len(rows)) == (29, 30)
+    for row in found[6, 7200]:
+        assert row["kept"] < row["written"] and row["z, kept"] > 0.9 > 0.8 > row["z"]
+    for row in found[0, 2400]:
+        assert row["written"] < row["kept"] and abs(row["z, kept"] - row["z"]) < 0.02
 
 
 def test_the_net_that_the_page_trains_is_the_first_stored_one():
     shown = next(text for text in printed("08-three-stories") if "one net from 2" in text)
     row = result(three_stories, "names", 2, 2400, 0)
-    for value, line in (("0", "0 in its place"), ("mean", "its mean in its place")):
-        expected = "".join(rf"\s+{100 * row[f'{term}, {value}']:.0f}" for term in ("kept", "written"))
+    for names, line in (
+        (("as trained", "kept", "written"), "z as it comes"),
+        (("held", "kept, held", "written, held"), "z held at its mean"),
+    ):
+        expected = "".join(rf"\s+{100 * row[name]:.0f}" for name in names)
         assert re.search(rf"^{line}{expected}$", shown, re.M)
 
 
@@ -180,34 +182,30 @@ def test_the_fillers_are_those_between_the_last_name_and_the_end():
         assert np.flatnonzero(here).tolist() == list(range(last + 1, 8))
 
 
-def test_a_term_is_replaced_at_the_fillers_and_nowhere_else():
+def test_what_is_replaced_is_replaced_at_the_fillers_and_nowhere_else():
     m, batch = reader_init(np.random.default_rng(0), 17, 3, 16), lines()
     hs, _, tape = gru_forward(batch.xs, None, m.rnn)
-    zs, ns, last = tape.gate("z"), tape.gate("n"), partial(three_stories.last_state, m)
-    np.testing.assert_allclose(last(batch), hs[-1], atol=1e-12)
+    zs, ns = tape.gate("z"), tape.gate("n")
+    np.testing.assert_allclose(three_stories.last_state(m, batch)[0], hs[-1], atol=1e-12)
     one = np.flatnonzero(three_stories.after_name(batch).sum(axis=0) == 1)  # a single filler, at step 8 of 9
     assert len(one) > 3
-    for term, left in (("kept", (1 - zs[-2]) * ns[-2]), ("written", zs[-2] * hs[-3])):
-        after = gru_forward(batch.xs[-1:], left + 0.25, m.rnn)[1]
-        np.testing.assert_allclose(last(batch, **{term: 0.25})[one], after[one], atol=1e-12)
+    for instead, state in (
+        ({"kept": 0.25}, 0.25 + (1 - zs[-2]) * ns[-2]),
+        ({"written": 0.25}, zs[-2] * hs[-3] + 0.25),
+        ({"z": 0.25}, 0.25 * hs[-3] + 0.75 * ns[-2]),
+        ({"z": 0.25, "kept": 0.0}, 0.75 * ns[-2]),
+    ):
+        after = gru_forward(batch.xs[-1:], state, m.rnn)[1]
+        np.testing.assert_allclose(three_stories.last_state(m, batch, **instead)[0][one], after[one], atol=1e-12)
 
 
-def test_a_mean_is_over_lines_and_fillers_of_the_untouched_net():
+def test_means_are_over_lines_and_fillers():
     m, batch = reader_init(np.random.default_rng(0), 17, 3, 16), lines()
     hs, _, tape = gru_forward(batch.xs, None, m.rnn)
     here, z = three_stories.after_name(batch), tape.gate("z")
     kept = z * np.concatenate([np.zeros((1, 64, 16)), hs[:-1]])
-    expected = kept[here].mean(axis=0), (hs - kept)[here].mean(axis=0)
-    np.testing.assert_allclose(three_stories.means(m, batch), expected, atol=1e-12)
-
-
-def test_a_readout_fitted_anew_finds_a_name_however_small_it_is_and_none_in_noise():
-    rng, batch = np.random.default_rng(0), agreement(np.random.default_rng(1), 400, 9, distance=(1, 7))
-    size = 10.0 ** rng.uniform(-9, 0, (400, 1))
-    held = size * (2 * batch.ys[-1] - 1) @ rng.normal(size=(3, 16))
-    assert three_stories.names_refit((held, batch), (held[::-1], batch._replace(ys=batch.ys[:, ::-1]))) == 1
-    noise = [(rng.normal(size=(400, 16)), agreement(rng, 400, 9, distance=(1, 7))) for _ in range(2)]
-    assert three_stories.names_refit(*noise) < 0.25
+    expected = z[here].mean(axis=0), kept[here].mean(axis=0), (hs - kept)[here].mean(axis=0)
+    np.testing.assert_allclose(three_stories.last_state(m, batch)[1], expected, atol=1e-12)
 
 
 def test_z_pinned_at_1_is_the_same_as_leaving_the_fillers_out():
@@ -226,22 +224,22 @@ def test_the_copy_of_pytorch_s_step_agrees_and_replaces_a_term():
 
     box = run_box("08-three-stories")
     states, gru, xs = box["states"], box["gru"], box["xs"]
-    hs, kept, written = states(gru, xs)
+    hs, z, kept, written = states(gru, xs)
     torch.testing.assert_close(hs, gru(xs)[0], atol=1e-5, rtol=0)
     assert (kept[0] == 0).all() and (written[0].abs() > 1e-3).any()  # would fail if they were swapped
     assert (states(gru, xs, written=0.0)[0] == 0).all()  # nothing is ever written
     where = torch.zeros(xs.shape[:2], dtype=torch.bool)
     where[-1, 0] = True
-    mean = kept[where].mean(0)
-    assert mean.shape == (gru.hidden_size,)
-    for term, other in (("kept", written), ("written", kept)):
-        for value in (0.0, mean):
+    for value in (0.0, kept[where].mean(0)):
+        for term, other in (("kept", written), ("written", kept)):
             out = states(gru, xs, where, **{term: value})[0]
             torch.testing.assert_close(out[~where], hs[~where])
             torch.testing.assert_close(out[-1, 0], other[-1, 0] + value)
-    torch.testing.assert_close(box["by_mean"], states(gru, xs, box["where"], kept=kept[box["where"]].mean(0))[0])
-    with pytest.raises(KeyError):
-        states(gru, xs, where, z=0.0)
+    n = written[-1, 0] / (1 - z[-1, 0])
+    out = states(gru, xs, where, z=torch.full((16,), 0.25), kept=0.0)[0]
+    torch.testing.assert_close(out[-1, 0], 0.75 * n)
+    with pytest.raises(AssertionError):
+        states(gru, xs, where, keep=0.0)
     for layer in (
         torch.nn.GRU(17, 16, batch_first=True),
         torch.nn.GRU(17, 16, 2),
