@@ -124,7 +124,8 @@ def keeps_names(b_z: float, steps: int, seed: int) -> Row:
 def names_right(m: Bundle) -> Row:
     """Share of names right as trained, and with 0 in the place of a term at the fillers after the last name.
 
-    "held": with z there at its mean, unit by unit; "mean": with the term's mean in its place. "z" is the mean of z.
+    "held": with z there at its mean, unit by unit; "mean": with the term's mean in its place; "z = 1": with z at 1.
+    "z" is the mean of z.
     """
     test = agreement(np.random.default_rng(5), 1024, 24, distance=(1, 20))
 
@@ -132,14 +133,16 @@ def names_right(m: Bundle) -> Row:
         h, means = last_state(m, test, **instead)
         return float(((h @ m.out.W + m.out.b > 0) == (test.ys[-1] > 0)).all(axis=1).mean()), means
 
-    whole, (z, *_) = said()
+    whole, (z, *means) = said()
+    free = dict(zip(("kept", "written"), means, strict=True))
     held, (_, *terms) = said(z=z)
     row = {"as trained": whole, "z": float(z.mean()), "held": held}
     for term, mean in zip(("kept", "written"), terms, strict=True):
         row[term], (moved, *_) = said(**{term: 0.0})
         row |= {f"z, {term}": float(moved.mean()), f"{term}, held": said(z=z, **{term: 0.0})[0]}
         row[f"{term}, held, mean"] = said(z=z, **{term: mean})[0]
-    return row
+        row[f"{term}, mean"] = said(**{term: free[term]})[0]
+    return row | {"z = 1": said(z=1.0)[0], "z = 0": said(z=0.0)[0]}
 
 
 def after_name(batch: Batch) -> NDArray[np.bool_]:

@@ -303,12 +303,14 @@ def test_where_z_is_learned_the_walk_is_found_and_unread_rows_are_written_over(f
     for run in learned:
         nothing, read, unread = (run[f"writes: {may}"] for may in ("none", "read", "unread"))
         assert run["walk"] > 0.97 and run["z"] < 0.2
-        assert 0.4 < run["on unread"] < 0.6 and run["on free, 5"] > 0.9
+        assert run["on free, 5"] > 0.9
         assert run["32"][LISTS] < 0.1 < run["20"][LISTS] and run["32"][ITEMS] < run["20"][ITEMS] - 0.1
         for spared in (nothing, read):
             assert spared["32"][LISTS] > 0.7 and spared["32"][ITEMS] > 0.95
             assert abs(spared["5"][LISTS] - run["5"][LISTS]) < 0.02
         assert unread["32"][LISTS] < 0.02
+    few = results(file, "copy, z", "learned, 5 rows")
+    assert len(few) == seeds and all(run["size"] == 2210 and run["32"][LISTS] >= 0.95 for run in few)
 
 
 def test_z_of_both_heads_is_held():
